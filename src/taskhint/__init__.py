@@ -1,0 +1,54 @@
+"""Study length generalization in transformers: train on short inputs, measure on long ones, see why.
+
+    import taskhint
+    run = taskhint.train("sort/tempered", out="runs/tempered")
+    curve = taskhint.evaluate(run, lengths=[20, 50, 100], examples=1000)
+    run.solve([5, 17, 43, 17])
+
+torch and everything that needs it is imported when a name is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "train": "taskhint.trainer",
+    "evaluate": "taskhint.evaluation.exact",
+    "load": "taskhint.run",
+    "find_recipe": "taskhint.recipes",
+    "recipe_names": "taskhint.recipes",
+    "Recipe": "taskhint.recipe",
+    "Hint": "taskhint.recipe",
+    "Adam": "taskhint.recipe",
+    "Muon": "taskhint.recipe",
+    "ModelConfig": "taskhint.model.config",
+    "Task": "taskhint.tasks",
+    "Examples": "taskhint.tasks",
+    "Vocab": "taskhint.vocab",
+    "RandomBits": "taskhint.random_bits",
+    "Dataset": "taskhint.data.dataset",
+    "Batch": "taskhint.data.batch",
+    "make_batch": "taskhint.data.batch",
+    "Decoder": "taskhint.model.decoder",
+    "Trace": "taskhint.model.trace",
+    "greedy": "taskhint.model.decode",
+    "Run": "taskhint.run",
+    "LengthCurve": "taskhint.evaluation.curve",
+    "UserError": "taskhint.errors",
+}
+
+__all__ = ["__version__", *_HOMES]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'taskhint' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

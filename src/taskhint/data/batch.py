@@ -1,0 +1,95 @@
+"""Batches without padding: examples of equal size stand together, all tokens lie flat in one row.
+
+Shapes: N input tokens of all examples, M of them in the tails, S scored ones, V symbols.
+
+The last token of an example is never an input: nothing is predicted from it. A group's `tail` is the number of last
+input positions that hold every prediction of its examples; the last block of a decoder computes nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from taskhint.random_bits import Ints
+from taskhint.tasks.task import Examples, Task
+
+
+@dataclass(frozen=True)
+class Group:
+    """Examples with the same number of input tokens."""
+
+    count: int
+    length: int
+    tail: int
+
+
+@dataclass(frozen=True)
+class Batch:
+    groups: tuple[Group, ...]
+    tokens: Tensor  # (N,) inputs
+    inputs: Tensor  # (N,) symbols before ⊥ in the token's example
+    targets: Tensor  # (S,) the token that follows each scored position
+    scored: Tensor | None  # (S,) scored positions among the M tail positions; None if it is all of them
+    rows: Ints  # (examples,) which row of the given examples each one was, in the order of the groups
+
+    @property
+    def scored_per_example(self) -> list[int]:
+        """How many predictions each example asks for, in the order of the groups."""
+        if self.scored is None:
+            return [group.tail for group in self.groups for _ in range(group.count)]
+        tails = np.repeat(np.arange(len(self.rows)), [g.tail for g in self.groups for _ in range(g.count)])
+        return np.bincount(tails[self.scored.numpy()], minlength=len(self.rows)).tolist()
+
+
+def make_batch(task: Task, parts: Iterable[Examples]) -> Batch:
+    """Lay examples flat, the shortest group first."""
+    pieces = sorted(_pieces(task, parts), key=lambda piece: piece.group.length)
+    scored = np.concatenate([piece.scored for piece in pieces])
+    return Batch(
+        groups=tuple(piece.group for piece in pieces),
+        tokens=torch.from_numpy(np.concatenate([piece.tokens for piece in pieces])),
+        inputs=torch.from_numpy(np.concatenate([piece.inputs for piece in pieces])),
+        targets=torch.from_numpy(np.concatenate([piece.targets for piece in pieces])[scored]),
+        scored=None if scored.all() else torch.from_numpy(np.flatnonzero(scored)),
+        rows=np.concatenate([piece.rows for piece in pieces]),
+    )
+
+
+@dataclass(frozen=True)
+class _Piece:
+    group: Group
+    tokens: Ints
+    inputs: Ints
+    targets: Ints
+    scored: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    rows: Ints
+
+
+def _pieces(task: Task, parts: Iterable[Examples]) -> Iterable[_Piece]:
+    """One piece per part and size: a part has several sizes only where its answers differ in length."""
+    first_row = 0
+    for part in parts:
+        scored = task.scored(part)
+        for size in np.unique(part.sizes):
+            rows = np.flatnonzero(part.sizes == size)
+            yield _piece(part, scored[rows, :size], rows, first_row)
+        first_row += len(part)
+
+
+def _piece(part: Examples, scored: np.ndarray[tuple[int, int], np.dtype[np.bool_]], rows: Ints, first: int) -> _Piece:
+    count, size = scored.shape
+    tokens = part.tokens[rows, :size]
+    tail = int(size - scored.any(axis=0).argmax())
+    return _Piece(
+        group=Group(count, size - 1, tail),
+        tokens=tokens[:, :-1].ravel(),
+        inputs=np.repeat(part.inputs[rows], size - 1),
+        targets=tokens[:, size - tail :].ravel(),
+        scored=scored[:, size - tail :].ravel(),
+        rows=rows + first,
+    )

@@ -1,0 +1,1 @@
+"""Accuracy by length: exact, in one pass, with intervals."""

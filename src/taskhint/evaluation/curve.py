@@ -1,0 +1,112 @@
+"""Accuracy (with interval) and edit distance, keyed by length and test distribution; and the files that keep them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from taskhint.errors import UserError
+from taskhint.files import json_bytes, read_json, write_atomically
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Score:
+    """How one model did on `examples` sequences of one length."""
+
+    examples: int
+    right: int
+    edit_distance: float | None = None  # mean over all examples, 0 for those that are right
+
+    @property
+    def accuracy(self) -> float:
+        return self.right / self.examples
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95% Wilson interval of the accuracy."""
+        from scipy.stats import binomtest
+
+        low, high = binomtest(self.right, self.examples).proportion_ci(CONFIDENCE, method="wilson")
+        return float(low), float(high)
+
+    def to_json(self) -> dict[str, Any]:
+        low, high = self.interval
+        data = {"accuracy": self.accuracy, "low": low, "high": high, "examples": self.examples, "right": self.right}
+        return data if self.edit_distance is None else data | {"edit_distance": self.edit_distance}
+
+
+@dataclass(frozen=True)
+class LengthCurve:
+    """The scores of one checkpoint of one run on one test distribution."""
+
+    run: str
+    recipe: str
+    task: str
+    distribution: str
+    seed: int
+    step: int
+    scores: dict[int, Score] = field(default_factory=dict)
+
+    def __getitem__(self, length: int) -> Score:
+        return self.scores[length]
+
+    def to_json(self) -> dict[str, Any]:
+        examples = {score.examples for score in self.scores.values()}
+        return {
+            "run": self.run,
+            "recipe": self.recipe,
+            "task": self.task,
+            "distribution": self.distribution,
+            "seed": self.seed,
+            "step": self.step,
+            "examples": examples.pop() if len(examples) == 1 else None,
+            "lengths": {str(length): self.scores[length].to_json() for length in sorted(self.scores)},
+        }
+
+    @classmethod
+    def from_json(cls, data: Any, where: str) -> LengthCurve:
+        try:
+            texts = {name: data[name] for name in ("run", "recipe", "task", "distribution")}
+            counts = {name: data[name] for name in ("seed", "step")}
+            scores = {int(length): _score(entry) for length, entry in data["lengths"].items()}
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise UserError(f"{where} is damaged: it is not an evaluation ({str(error)[:80]})") from None
+        if not all(isinstance(text, str) for text in texts.values()) or not all(type(n) is int for n in counts.values()):
+            raise UserError(f"{where} is damaged: it is not an evaluation")
+        return cls(**texts, **counts, scores=scores)
+
+
+def _score(entry: Any) -> Score:
+    distance = entry.get("edit_distance")
+    examples, right = entry["examples"], entry["right"]
+    if type(examples) is not int or type(right) is not int or not 0 <= right <= examples or examples < 1:
+        raise ValueError("counts")
+    return Score(examples, right, None if distance is None else float(distance))
+
+
+def curve_path(run: Path, step: int, distribution: str) -> Path:
+    return run / "evaluations" / f"step-{step:08d}" / f"{distribution.replace(':', '-')}.json"
+
+
+def save_curve(run: Path, curve: LengthCurve) -> Path:
+    """Keep a curve with the run. Lengths that were measured before stay, unless they are measured anew."""
+    path = curve_path(run, curve.step, curve.distribution)
+    if path.exists():
+        try:
+            older = LengthCurve.from_json(read_json(path), str(path)).scores
+        except UserError:
+            older = {}
+        curve = LengthCurve(**{**curve.__dict__, "scores": {**older, **curve.scores}})
+    write_atomically(path, json_bytes(curve.to_json()))
+    return path
+
+
+def load_curves(run: Path) -> list[LengthCurve]:
+    """The curves of a run's newest evaluated checkpoint, by distribution."""
+    folders = sorted((run / "evaluations").glob("step-*"))
+    if not folders:
+        return []
+    return [LengthCurve.from_json(read_json(path), str(path)) for path in sorted(folders[-1].glob("*.json"))]

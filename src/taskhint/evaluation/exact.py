@@ -1,0 +1,145 @@
+"""Exact full-sequence accuracy in one forward pass.
+
+Greedy decoding is right to the end exactly when the most likely token is right at every step given the right ones
+before it. So one pass over prompt and right answer gives the verdict, and nothing is decoded. For the edit distance only
+the failed examples are decoded, and only from their first error on: until there the answer is the right one.
+
+Shapes: B examples, T tokens, A answer tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from taskhint.data.batch import make_batch
+from taskhint.data.dataset import test_examples
+from taskhint.errors import UserError
+from taskhint.evaluation.curve import LengthCurve, Score, save_curve
+from taskhint.model.decode import greedy
+from taskhint.model.decoder import Decoder
+from taskhint.progress import Progress
+from taskhint.random_bits import Ints
+from taskhint.run import Run, load
+from taskhint.tasks.task import Examples, Task
+
+TOKENS_AT_ONCE = 1 << 14
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """For each example: the tokens that a single pass predicts for its answer, and where the first wrong one stands."""
+
+    predicted: list[Ints]  # of each example, (A,) predictions given the right tokens before them
+    first_error: Ints  # (B,) place of the first wrong prediction among the scored ones; -1 if there is none
+
+
+def evaluate(
+    run: Run | str | Path,
+    lengths: Sequence[int],
+    examples: int = 1000,
+    distribution: str = "uniform",
+    edit_distance: bool = False,
+    progress: bool = False,
+) -> LengthCurve:
+    """Measure a run's newest checkpoint on fresh examples of its main task, and keep the result with the run."""
+    run = run if isinstance(run, Run) else load(run)
+    if not lengths or any(length < 1 for length in lengths):
+        raise UserError("lengths must be whole numbers of at least 1")
+    if examples < 1:
+        raise UserError(f"--examples {examples} is too few; at least 1")
+    task = run.task.for_test(distribution)
+    bar = Progress(len(lengths) * examples, f"evaluate {distribution}", shown=progress, unit="sequence")
+    scores: dict[int, Score] = {}
+    with bar:
+        for length in sorted(set(lengths)):
+            scores[length] = score(run.model, task, run.recipe.seed, length, examples, edit_distance, bar)
+            bar.base += examples
+    curve = LengthCurve(
+        run=str(run.path),
+        recipe=run.recipe.name,
+        task=task.kind,
+        distribution=distribution,
+        seed=run.recipe.seed,
+        step=run.checkpoint.step,
+        scores=scores,
+    )
+    save_curve(run.path, curve)
+    return curve
+
+
+def score(
+    decoder: Decoder, task: Task, seed: int, length: int, examples: int, edit_distance: bool, progress: Progress | None = None
+) -> Score:
+    right, distance, done = 0, 0, 0
+    for part in _chunks(task, seed, length, examples):
+        verdicts = judge(decoder, task, part)
+        right += int((verdicts.first_error < 0).sum())
+        if edit_distance:
+            distance += int(_distances(decoder, task, part, verdicts).sum())
+        done += len(part)
+        if progress is not None:
+            progress.advance_to(progress.base + done)
+    return Score(examples, right, distance / examples if edit_distance else None)
+
+
+def _chunks(task: Task, seed: int, length: int, examples: int) -> Iterator[Examples]:
+    """All examples of a length, as many at once as bounded memory allows."""
+    tokens = test_examples(task, seed, length, 0, 1).tokens.shape[1]
+    at_once = max(1, TOKENS_AT_ONCE // tokens)
+    for start in range(0, examples, at_once):
+        yield test_examples(task, seed, length, start, min(at_once, examples - start))
+
+
+@torch.no_grad()
+def judge(decoder: Decoder, task: Task, examples: Examples) -> Verdicts:
+    """One pass over the right answers."""
+    batch = make_batch(task, [examples])
+    predicted = decoder(batch, task.kind).argmax(dim=1)
+    counts = batch.scored_per_example
+    by_example = torch.split(predicted, counts)
+    wrong = torch.split(predicted != batch.targets, counts)
+    first = np.full(len(examples), -1)
+    answers: list[Ints] = [np.empty(0, dtype=np.int64)] * len(examples)
+    for row, tokens, errors in zip(batch.rows, by_example, wrong, strict=True):
+        answers[row] = tokens.numpy()
+        if bool(errors.any()):
+            first[row] = int(errors.int().argmax())
+    return Verdicts(answers, first)
+
+
+def decode_failed(decoder: Decoder, task: Task, examples: Examples, verdicts: Verdicts) -> dict[int, list[int]]:
+    """What greedy decoding answers, for each failed example by its row.
+
+    Failed examples whose first error stands at the same place are decoded together.
+    """
+    if task.given:
+        raise UserError(f"answers of task {task.kind!r} contain given tokens; its edit distance is not defined")
+    answers: dict[int, list[int]] = {}
+    failed = np.flatnonzero(verdicts.first_error >= 0)
+    keys = np.stack([verdicts.first_error, examples.prompts, examples.sizes], axis=1)[failed]
+    for first, prompt, size in np.unique(keys, axis=0):
+        rows = failed[(keys == (first, prompt, size)).all(axis=1)]
+        wrong = np.array([[verdicts.predicted[row][first]] for row in rows])
+        begun = np.concatenate([examples.tokens[rows, : prompt + first], wrong], axis=1)
+        left = int(size - prompt - first - 1)
+        inputs = torch.from_numpy(examples.inputs[rows])
+        rest = greedy(decoder, task.kind, torch.from_numpy(begun), left, inputs, sequence=int(size))
+        for row, start, end in zip(rows, begun[:, prompt:], rest.tolist(), strict=True):
+            answers[int(row)] = [*start.tolist(), *end]
+    return answers
+
+
+def _distances(decoder: Decoder, task: Task, examples: Examples, verdicts: Verdicts) -> Ints:
+    """(B,) Levenshtein distance between right and decoded answer."""
+    from rapidfuzz.distance import Levenshtein
+
+    distances = np.zeros(len(examples), dtype=np.int64)
+    for row, answer in decode_failed(decoder, task, examples, verdicts).items():
+        right = examples.tokens[row, examples.prompts[row] : examples.sizes[row]].tolist()
+        distances[row] = Levenshtein.distance(right, answer)
+    return distances

@@ -1,0 +1,1 @@
+"""The transformer: one decoder class, its parts, its trace, its greedy decoding."""

@@ -1,0 +1,65 @@
+"""Progress on standard error: a bar with rate and time left in a terminal, a few plain lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import Any, Self
+
+
+class Progress:
+    """Counts steps up to a total. Outside a terminal it prints a line at every tenth of the way, or nothing."""
+
+    def __init__(self, total: int, title: str, shown: bool = True, unit: str = "step") -> None:
+        self._total, self._title, self._unit = total, title, unit
+        self._shown = shown
+        self.base = 0  # what earlier parts of the work have counted
+        self._bar: Any = None
+        self._task: Any = None
+        self._begin = time.monotonic()
+        self._first: int | None = None
+        self._printed = 0
+
+    def __enter__(self) -> Self:
+        if self._shown and sys.stderr.isatty():
+            self._bar = _bar(self._unit)
+            self._bar.start()
+            self._task = self._bar.add_task(self._title, total=self._total, rate="", loss="")
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def advance_to(self, done: int, loss: float | None = None) -> None:
+        if not self._shown:
+            return
+        if self._first is None:
+            self._first, self._begin = done, time.monotonic()
+        rate = (done - self._first) / max(1e-9, time.monotonic() - self._begin)
+        shown_loss = "" if loss is None else f"loss {loss:.4f}"
+        if self._bar is not None:
+            self._bar.update(self._task, completed=done, rate=f"{rate:.1f} {self._unit}/s", loss=shown_loss)
+        elif done * 10 // self._total > self._printed and done > self._first:
+            self._printed = done * 10 // self._total
+            left = (self._total - done) / rate
+            line = f"{self._title}: {done}/{self._total}  {shown_loss}  {rate:.1f} {self._unit}/s  {left:.0f} s left"
+            print(line, file=sys.stderr, flush=True)
+
+
+def _bar(unit: str) -> Any:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as RichProgress
+
+    return RichProgress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn(unit + "s"),
+        TextColumn("{task.fields[loss]}"),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+    )

@@ -1,0 +1,19 @@
+"""A named recipe with what a user wants to know before starting it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from taskhint.recipe import Recipe, Scale
+
+
+@dataclass(frozen=True)
+class Entry:
+    """`minutes` is one pocket run on one core of the machine that `result` was measured on."""
+
+    name: str
+    about: str
+    minutes: float
+    result: str
+    build: Callable[[Scale], Recipe]

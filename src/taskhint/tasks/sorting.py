@@ -1,0 +1,223 @@
+"""Sorting, and its hints: successor, count, fill.
+
+Shapes: B examples, n input symbols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, Self
+
+import numpy as np
+
+from taskhint.random_bits import Ints, RandomBits
+from taskhint.errors import UserError
+from taskhint.tasks.lengths import Lengths
+from taskhint.tasks.task import Examples, Task, delimited
+from taskhint.vocab import DELIMITER, NONE, PAD, Vocab
+
+PAPER_LENGTHS = Lengths(shortest=2, short=5, longest=20)
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Uniform symbols, except that a share `repetition` of the sequences draws from a small pool of distinct symbols.
+
+    The pool has ⌊n/2⌋ symbols (`half`, the paper's), or 1 to ⌊n/2⌋ of them, each size equally likely (`any`).
+    """
+
+    kind: ClassVar[str] = "mixture"
+
+    repetition: float = 0.1
+    pool: Literal["half", "any"] = "half"
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.repetition <= 1.0:
+            raise UserError(f"repetition={self.repetition} is not in 0..1")
+
+    def draw(self, bits: RandomBits, symbols: int, n: int) -> Ints:
+        repeated = bits.chance(self.repetition)
+        inputs = bits.integers(symbols, n)
+        chosen = bits.subset(repeated)
+        largest = min(max(1, n // 2), symbols)
+        size = largest if self.pool == "half" else 1 + chosen.integers(largest, 1)[:, 0]
+        pool = chosen.distinct(symbols, largest)
+        inputs[repeated] = np.take_along_axis(pool, chosen.integers(size, n), axis=1)
+        return inputs
+
+
+@dataclass(frozen=True)
+class Copies:
+    """rep(n, r): ⌊n/r⌋ distinct symbols (or all there are, if fewer), r copies of each; the rest uniform; shuffled."""
+
+    kind: ClassVar[str] = "copies"
+
+    each: int = 3
+
+    def __post_init__(self) -> None:
+        if self.each < 1:
+            raise UserError(f"rep:{self.each} needs at least 1 copy")
+
+    def draw(self, bits: RandomBits, symbols: int, n: int) -> Ints:
+        distinct = min(n // self.each, symbols)
+        copies = np.repeat(bits.distinct(symbols, distinct), self.each, axis=1)
+        rest = bits.integers(symbols, n - distinct * self.each)
+        return bits.shuffled(np.concatenate([copies, rest], axis=1))
+
+
+@dataclass(frozen=True)
+class SymbolTask(Task):
+    """What sorting and its hints share: the symbols 1..q with ⊥, PAD and NONE."""
+
+    lengths: Lengths = PAPER_LENGTHS
+    symbols: int = 100
+
+    def __post_init__(self) -> None:
+        if self.symbols < 2:
+            raise UserError(f"symbols={self.symbols} is too few; at least 2")
+
+    @property
+    def vocab(self) -> Vocab:
+        return Vocab(first_symbol=1, symbols=self.symbols, marks=(DELIMITER, PAD, NONE))
+
+    def worked_example(self) -> list[int]:
+        return self.prompt(self.vocab.parse([5, 17, 43, 17])) if self.symbols >= 43 else self.prompt([1, 0, 1])
+
+
+@dataclass(frozen=True)
+class Sort(SymbolTask):
+    kind: ClassVar[str] = "sort"
+    about: ClassVar[str] = "x1 .. xn ⊥ -> the same symbols in increasing order"
+
+    inputs: Mixture | Copies = Mixture()
+
+    def make(self, bits: RandomBits, length: int) -> Examples:
+        inputs = self.inputs.draw(bits, self.symbols, length)
+        return Examples.equal(delimited(self, inputs), np.sort(inputs, axis=1), length)
+
+    def solve(self, prompt: Sequence[int]) -> list[int]:
+        return sorted(prompt[:-1])
+
+    def for_test(self, distribution: str) -> Self:
+        if distribution == "uniform":
+            return replace(self, inputs=Mixture(repetition=0.0))
+        name, _, copies = distribution.partition(":")
+        if name == "rep" and copies.isdecimal() and int(copies) >= 1:
+            return replace(self, inputs=Copies(int(copies)))
+        raise UserError(f"sort has no test distribution {distribution!r}; allowed: uniform, rep:2, rep:3, ...")
+
+
+@dataclass(frozen=True)
+class Successor(SymbolTask):
+    """Which symbol follows `a` in sorted order.
+
+    `repeated` says what follows a symbol that occurs several times: the one after its first occurrence, which is itself
+    (`first`), or the next larger one (`next-distinct`, which ruins the main task: the two disagree on every repeat).
+    Nothing follows the last one: NONE.
+    """
+
+    kind: ClassVar[str] = "successor"
+    about: ClassVar[str] = "x1 .. xn ⊥ a -> the symbol after a in sorted order, or NONE after the last"
+
+    inputs: Mixture | Copies = Mixture()
+    repeated: Literal["first", "next-distinct"] = "first"
+
+    def make(self, bits: RandomBits, length: int) -> Examples:
+        inputs = self.inputs.draw(bits, self.symbols, length)
+        chosen = np.take_along_axis(inputs, bits.integers(length, 1), axis=1)
+        ordered = np.pad(np.sort(inputs, axis=1), ((0, 0), (0, 1)), constant_values=self.vocab.mark(NONE))
+        if self.repeated == "first":
+            place = (inputs < chosen).sum(axis=1, keepdims=True) + 1
+        else:
+            place = (inputs <= chosen).sum(axis=1, keepdims=True)
+        answer = np.take_along_axis(ordered, place, axis=1)
+        return Examples.equal(np.concatenate([delimited(self, inputs), chosen], axis=1), answer, length)
+
+    def solve(self, prompt: Sequence[int]) -> list[int]:
+        *inputs, _, chosen = prompt
+        ordered = [*sorted(inputs), self.vocab.mark(NONE)]
+        if self.repeated == "first":
+            return [ordered[ordered.index(chosen) + 1]]
+        return [min((x for x in inputs if x > chosen), default=self.vocab.mark(NONE))]
+
+    def prompt(self, symbols: Sequence[int]) -> list[int]:
+        """The last symbol is the one whose successor is asked for."""
+        if len(symbols) < 2 or symbols[-1] not in symbols[:-1]:
+            raise UserError("successor takes a sequence and then one of its symbols")
+        return [*symbols[:-1], self.vocab.delimiter, symbols[-1]]
+
+
+@dataclass(frozen=True)
+class Count(SymbolTask):
+    """Which of two symbols occurs less often.
+
+    In half of the examples both occur equally often (an odd length then gives one symbol less), and the answer is NONE;
+    else one occurs `gap` times less, gap uniform among those that are possible and at most `largest_gap`.
+    """
+
+    kind: ClassVar[str] = "count"
+    about: ClassVar[str] = "a sequence of two symbols ⊥ -> the rarer one, or NONE if they tie"
+
+    largest_gap: int = 5
+
+    def make(self, bits: RandomBits, length: int) -> Examples:
+        pair = bits.distinct(self.symbols, 2)
+        gaps = [gap for gap in range(1, self.largest_gap + 1) if gap < length - 1 and (length - gap) % 2 == 0]
+        tied = bits.chance(0.5) | (not gaps)
+        gap = np.array([*gaps, 0])[bits.integers(max(1, len(gaps)), 1)[:, 0]]
+        gap[tied] = length % 2  # dropped again below: a tie needs an even number of symbols
+        rare = (length - gap) // 2
+        inputs = np.where(np.arange(length) < rare[:, None], pair[:, :1], pair[:, 1:])
+        size = np.where(tied, 2 * rare, length)
+        order = bits.words(length)
+        order[np.arange(length) >= size[:, None]] = np.iinfo(np.uint64).max  # what is dropped stays behind
+        inputs = np.take_along_axis(inputs, np.argsort(order, axis=1, kind="stable"), axis=1)
+        return self._lay_out(inputs, size, np.where(tied, self.vocab.mark(NONE), pair[:, 0]))
+
+    def _lay_out(self, inputs: Ints, size: Ints, answer: Ints) -> Examples:
+        count, longest = inputs.shape
+        tokens = np.full((count, longest + 2), self.vocab.pad)
+        tokens[:, :longest] = inputs
+        row = np.arange(count)
+        tokens[np.arange(longest + 2) >= size[:, None]] = self.vocab.pad
+        tokens[row, size], tokens[row, size + 1] = self.vocab.delimiter, answer
+        return Examples(tokens, prompts=size + 1, sizes=size + 2, inputs=size)
+
+    def solve(self, prompt: Sequence[int]) -> list[int]:
+        inputs = list(prompt[:-1])
+        (a, many), (b, few) = ((x, inputs.count(x)) for x in sorted(set(inputs), key=inputs.count, reverse=True))
+        return [b if few < many else self.vocab.mark(NONE)]
+
+    def worked_example(self) -> list[int]:
+        return self.prompt([1, 0, 1, 1, 0])
+
+
+@dataclass(frozen=True)
+class Fill(SymbolTask):
+    """Write the copies that are still missing, then NONE: without that mark there would be nothing to count."""
+
+    kind: ClassVar[str] = "fill"
+    about: ClassVar[str] = "a a .. a ⊥ a .. a -> the copies still missing after ⊥, then NONE"
+
+    def make(self, bits: RandomBits, length: int) -> Examples:
+        symbol = bits.integers(self.symbols, 1)
+        shown = 1 + bits.integers(max(1, length // 2), 1)[:, 0]
+        tokens = np.repeat(symbol, 2 * length + 2, axis=1)
+        tokens[:, length] = self.vocab.delimiter
+        tokens[:, -1] = self.vocab.mark(NONE)
+        count = len(bits)
+        return Examples(
+            tokens,
+            prompts=length + 1 + shown,
+            sizes=np.full(count, 2 * length + 2),
+            inputs=np.full(count, length),
+        )
+
+    def solve(self, prompt: Sequence[int]) -> list[int]:
+        wanted = list(prompt).index(self.vocab.delimiter)
+        missing = wanted - (len(prompt) - wanted - 1)
+        return [prompt[0]] * missing + [self.vocab.mark(NONE)]
+
+    def worked_example(self) -> list[int]:
+        return [0, 0, 0, 0, self.vocab.delimiter, 0]
