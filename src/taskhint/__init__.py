@@ -41,7 +41,7 @@ _HOMES = {
     "UserError": "taskhint.errors",
 }
 
-__all__ = ["__version__", *_HOMES]  # noqa: PLE0604
+__all__ = ["__version__", *_HOMES]
 
 
 def __getattr__(name: str) -> Any:

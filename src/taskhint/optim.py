@@ -22,10 +22,10 @@ def schedule(step: int, steps: int, warmup: int) -> float:
 
 
 def orthogonalise(matrices: Tensor) -> Tensor:
-    """(n, rows, columns), rows <= columns: nearly the closest matrices with orthonormal rows (five Newton-Schulz turns).
+    """(n, rows, columns), rows <= columns: nearly the closest matrices with orthonormal rows.
 
-    The coefficients push every singular value into about 0.7..1.2 fast rather than to 1 exactly. Float32 throughout:
-    bfloat16 is several times slower on processors that lack it.
+    Five Newton-Schulz turns. The coefficients push every singular value fast into about 0.7..1.2, not exactly
+    to 1. Float32 throughout: bfloat16 is several times slower on processors that lack it.
     """
     a, b, c = 3.4445, -4.7750, 2.0315
     x = matrices / (matrices.norm(dim=(1, 2), keepdim=True) + 1e-7)
@@ -51,7 +51,7 @@ class Optimiser:
             self._adam.state[value] = {"step": torch.zeros(()), **zeros}
 
     def step(self, factor: float) -> None:
-        """Apply the gradients with `factor` times the learning rate, and clear them. Weights without one stay as they are."""
+        """Apply the gradients with `factor` times the learning rate, and clear them. Weights without one stay put."""
         for group in self._adam.param_groups:
             group["lr"] = factor * self._rest_rate
         self._adam.step()
@@ -75,7 +75,9 @@ class Optimiser:
 
 
 def _matrices(decoder: Decoder) -> dict[str, Tensor]:
-    return {name: value for name, value in decoder.named_parameters() if name.startswith("blocks.") and value.dim() == 2}
+    return {
+        name: value for name, value in decoder.named_parameters() if name.startswith("blocks.") and value.dim() == 2
+    }
 
 
 def _adam(named: dict[str, Any], settings: Adam | Muon) -> torch.optim.AdamW:
@@ -83,7 +85,10 @@ def _adam(named: dict[str, Any], settings: Adam | Muon) -> torch.optim.AdamW:
         return torch.optim.AdamW(named.values(), weight_decay=0.0, fused=True)
     decayed = [value for value in named.values() if value.dim() == 2]
     others = [value for value in named.values() if value.dim() != 2]
-    groups = [{"params": decayed, "weight_decay": settings.weight_decay}, {"params": others, "weight_decay": 0.0}]
+    groups = [
+        {"params": decayed, "weight_decay": settings.weight_decay},
+        {"params": others, "weight_decay": 0.0},
+    ]
     return torch.optim.AdamW(groups, betas=(settings.beta1, settings.beta2), fused=True)
 
 

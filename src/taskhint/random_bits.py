@@ -9,6 +9,7 @@ the bits of a training example.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,9 @@ FIRST_TASK_STREAM = 2
 STREAMS = 64
 
 
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+
+
 def _mix(x: Words) -> Words:
     """A bijection of 64-bit words that scatters every input bit (the finaliser of SplitMix64)."""
     x ^= x >> np.uint64(30)
@@ -41,8 +45,17 @@ def _mix(x: Words) -> Words:
 def keyed_words(seed: int, counters: Words) -> Words:
     """One random word per counter; for a given seed, different counters give different words."""
     # Two rounds with two different keys: one round alone shows the seed as a plain offset of the counter.
-    keys = _mix(np.array([2 * seed + 1, 2 * seed + 2], dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
-    return _mix(_mix(counters * np.uint64(0x9E3779B97F4A7C15) ^ keys[0]) ^ keys[1])
+    first, second = _keys(seed)
+    words = counters * _ODD
+    words ^= first
+    _mix(words)
+    words ^= second
+    return _mix(words)
+
+
+@lru_cache(maxsize=64)
+def _keys(seed: int) -> Words:
+    return _mix(np.array([2 * seed + 1, 2 * seed + 2], dtype=np.uint64) * _ODD)
 
 
 class RandomBits:
@@ -83,9 +96,8 @@ class RandomBits:
         return keyed_words(self._seed, self._base[:, None] | numbers)
 
     def integers(self, below: int | Ints, count: int) -> Ints:
-        """(B, count) integers, uniform in [0, below) up to a bias of below / 2**32; `below` may differ per example."""
+        """(B, count) integers, uniform in [0, below) but for a bias of below / 2**32; `below` is broadcast."""
         limit = np.asarray(below, dtype=np.uint64)
-        limit = limit[:, None] if limit.ndim else limit
         return (((self.words(count) >> np.uint64(32)) * limit) >> np.uint64(32)).astype(np.int64)
 
     def chance(self, probability: float) -> npt.NDArray[np.bool_]:
@@ -95,12 +107,14 @@ class RandomBits:
     def distinct(self, below: int, count: int) -> Ints:
         """(B, count) different integers of [0, below), each choice and order equally likely (Fisher-Yates)."""
         row = np.arange(len(self))
+        place = np.arange(count)
+        others = place + self.integers(below - place, count)
         deck = np.tile(np.arange(below), (len(self), 1))
-        for place in range(count):
-            other = place + self.integers(below - place, 1)[:, 0]
+        for i in range(count):
+            other = others[:, i]
             picked = deck[row, other]
-            deck[row, other] = deck[:, place]
-            deck[:, place] = picked
+            deck[row, other] = deck[:, i]
+            deck[:, i] = picked
         return deck[:, :count]
 
     def shuffled(self, rows: Ints) -> Ints:

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 from taskhint.errors import UserError, nearest
 from taskhint.model.config import ModelConfig
@@ -15,6 +15,7 @@ from taskhint.tasks.task import Task
 from taskhint.typed import from_json, setting_keys, to_json, with_setting
 
 Scale = Literal["pocket", "paper"]
+SCALES: tuple[str, ...] = get_args(Scale)
 MAX_HINTS = STREAMS - FIRST_TASK_STREAM - 1
 
 
@@ -77,8 +78,8 @@ class Hint:
 class Recipe:
     """A run in full.
 
-    Updates alternate: in every cycle the main task has `main_updates` turns and each hint its own number. `steps` counts
-    all of them. The dataset is split equally among the tasks, and is visited again and again if it is small.
+    Updates alternate: in every cycle the main task has `main_updates` turns and each hint its own number. `steps`
+    counts all of them. The dataset is split equally among the tasks, and is visited again and again if it is small.
     """
 
     name: str
@@ -151,6 +152,10 @@ class Recipe:
             except KeyError:
                 raise UserError(f"unknown key {key!r}; {nearest(key, setting_keys(recipe))}") from None
         return recipe
+
+    def with_steps(self, steps: int) -> Recipe:
+        """A copy that trains for `steps` updates, with the same share of them as warm-up."""
+        return replace(self, steps=steps, warmup_steps=self.warmup_steps * steps // self.steps)
 
     def with_overrides(self, **overrides: Any) -> Recipe:
         """A copy with some fields replaced."""

@@ -1,10 +1,10 @@
 """A run is a directory that can reproduce itself.
 
-    recipe.json             what was asked for
-    environment.json        where it ran
-    metrics.jsonl           one line per logged update
-    checkpoints/step-XXXXXXXX/   weights.safetensors, optimiser.safetensors, state.json, manifest.json (SHA-256 of the others)
-    evaluations/            results, one file per checkpoint and test distribution
+recipe.json             what was asked for
+environment.json        where it ran
+metrics.jsonl           one line per logged update
+checkpoints/step-XXXXXXXX/   weights.safetensors, optimiser.safetensors, state.json; manifest.json with their SHA-256
+evaluations/            results, one file per checkpoint and test distribution
 """
 
 from __future__ import annotations

@@ -22,13 +22,28 @@ from taskhint.recipe import Recipe
 from taskhint.recipes import find_recipe
 from taskhint.run import Run, create, load_weights, new_decoder, read_tensors, save_checkpoint
 
+Report = Callable[[int, float], None]
+"""Called after each update with the number of updates made and the loss."""
 
-def train(recipe: Recipe | str, out: str | os.PathLike[str], progress: bool = False, **overrides: Any) -> Run:
-    """Train a recipe (or the pocket recipe of that name) into a directory; go on where the directory left off."""
+
+def train(
+    recipe: Recipe | str,
+    out: str | os.PathLike[str],
+    progress: bool = False,
+    report: Report | None = None,
+    **overrides: Any,
+) -> Run:
+    """Train a recipe (or the pocket recipe of that name) into a directory; go on where the directory left off.
+
+    Fields of the recipe can be given as keywords: `train("sort/standard", out="a", seed=3, batch_size=512)`.
+    """
     wanted = find_recipe(recipe) if isinstance(recipe, str) else recipe
     wanted = wanted.with_overrides(**overrides)
     run = create(Path(out), wanted)
-    Trainer(run).train(Progress(wanted.steps, wanted.name, shown=progress))
+    trainer = Trainer(run)
+    with Progress(wanted.steps, wanted.name, shown=progress) as bar:
+        bar.advance_to(trainer.start)
+        trainer.train(report or bar.advance_to)
     return Run(run.path, wanted)
 
 
@@ -40,23 +55,21 @@ class Trainer:
         self.optimiser = Optimiser(self.decoder, recipe.optimiser, recipe.learning_rate)
         self.start = self._resume() if run.checkpoints() else 0
 
-    def train(self, progress: Progress) -> None:
+    def train(self, report: Report) -> None:
         recipe = self.recipe
         metrics = _Metrics(self.run.path / "metrics.jsonl", self.start)
         self.decoder.train()
-        with progress:
-            progress.advance_to(self.start)
-            for step, batch in _prefetched(lambda step: batch_for(recipe, step), range(self.start, recipe.steps)):
-                loss = self._update(step, batch, metrics)
-                if (step + 1) % recipe.checkpoint_every == 0 or step + 1 == recipe.steps:
-                    self._save(step + 1, metrics)
-                progress.advance_to(step + 1, loss=loss)
+        for step, batch in _prefetched(lambda step: batch_for(recipe, step), range(self.start, recipe.steps)):
+            loss = self._update(step, batch, metrics)
+            if (step + 1) % recipe.checkpoint_every == 0 or step + 1 == recipe.steps:
+                self._save(step + 1, metrics)
+            report(step + 1, loss)
 
     def _update(self, step: int, batch: Batch, metrics: _Metrics) -> float:
         recipe = self.recipe
         task = recipe.tasks[recipe.turn(step)[0]]
         loss = functional.cross_entropy(self.decoder(batch, task.kind), batch.targets)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         norm = gradient_norm(self.decoder)
         if not (torch.isfinite(loss) and torch.isfinite(norm)):
             raise UserError(f"step {step}: loss {loss.item()}, gradient norm {norm.item()}; stopped before the update")

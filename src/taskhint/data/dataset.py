@@ -32,7 +32,7 @@ _ROUNDS = 4
 
 @dataclass(frozen=True)
 class Dataset:
-    """`size` training examples of one task. `turn` is the task's place in its recipe: 0 the main task, then the hints."""
+    """`size` training examples of one task. `turn` is the task's place in its recipe: 0 for the main one."""
 
     task: Task
     seed: int

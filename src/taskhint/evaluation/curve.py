@@ -34,7 +34,13 @@ class Score:
 
     def to_json(self) -> dict[str, Any]:
         low, high = self.interval
-        data = {"accuracy": self.accuracy, "low": low, "high": high, "examples": self.examples, "right": self.right}
+        data = {
+            "accuracy": self.accuracy,
+            "low": low,
+            "high": high,
+            "examples": self.examples,
+            "right": self.right,
+        }
         return data if self.edit_distance is None else data | {"edit_distance": self.edit_distance}
 
 
@@ -74,7 +80,9 @@ class LengthCurve:
             scores = {int(length): _score(entry) for length, entry in data["lengths"].items()}
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise UserError(f"{where} is damaged: it is not an evaluation ({str(error)[:80]})") from None
-        if not all(isinstance(text, str) for text in texts.values()) or not all(type(n) is int for n in counts.values()):
+        if not all(isinstance(text, str) for text in texts.values()) or not all(
+            type(n) is int for n in counts.values()
+        ):
             raise UserError(f"{where} is damaged: it is not an evaluation")
         return cls(**texts, **counts, scores=scores)
 

@@ -1,8 +1,8 @@
 """Exact full-sequence accuracy in one forward pass.
 
 Greedy decoding is right to the end exactly when the most likely token is right at every step given the right ones
-before it. So one pass over prompt and right answer gives the verdict, and nothing is decoded. For the edit distance only
-the failed examples are decoded, and only from their first error on: until there the answer is the right one.
+before it. So one pass over prompt and right answer gives the verdict, and nothing is decoded. For the edit distance
+only the failed examples are decoded, and only from their first error on: until there the answer is the right one.
 
 Shapes: B examples, T tokens, A answer tokens.
 """
@@ -73,7 +73,13 @@ def evaluate(
 
 
 def score(
-    decoder: Decoder, task: Task, seed: int, length: int, examples: int, edit_distance: bool, progress: Progress | None = None
+    decoder: Decoder,
+    task: Task,
+    seed: int,
+    length: int,
+    examples: int,
+    edit_distance: bool,
+    progress: Progress | None = None,
 ) -> Score:
     right, distance, done = 0, 0, 0
     for part in _chunks(task, seed, length, examples):

@@ -1,0 +1,1 @@
+"""Pictures of results. A figure takes computed values and computes nothing."""

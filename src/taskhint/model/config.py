@@ -19,8 +19,8 @@ class ModelConfig:
 
     temperature: attention logits times 1 (`constant`) or times β·ln n with one learned β per layer, where n counts the
     keys that a query sees (`log-visible`), the symbols before ⊥ (`log-input`) or prompt and answer (`log-sequence`).
-    norm: layer normalisation before each part of a block and once at the end (`before`), once after each block (`after`,
-    as the paper's theory writes it), or nowhere.
+    norm: layer normalisation before each part of a block and once at the end (`before`), once after each block
+    (`after`, as the paper's theory writes it), or nowhere.
     """
 
     width: int = 128

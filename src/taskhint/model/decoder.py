@@ -50,7 +50,9 @@ class Block(nn.Module):
         self.mlp = Mlp(config) if config.mlp_width else None
         self.after = _norm(config, "after")
 
-    def forward(self, x: Tensor, places: Places, attend: Attend, tail: Tensor | None = None, keep: Keep = _ignore) -> Tensor:
+    def forward(
+        self, x: Tensor, places: Places, attend: Attend, tail: Tensor | None = None, keep: Keep = _ignore
+    ) -> Tensor:
         """(N, D) -> (N, D), or (M, D) of the tail positions only."""
         gathered = self.attention(self.before_attention(x), places, attend, tail)
         keep("attention.out", gathered)
@@ -82,7 +84,7 @@ class Decoder(nn.Module):
         with torch.no_grad():
             for name, value in self.named_parameters():
                 if value.dim() == 2:
-                    std = 0.02 if "embedding" in name or "positions" in name else 1.0 / math.sqrt(value.shape[1])
+                    std = float(__import__("os").environ.get("EMB","0.02")) if "embedding" in name or "positions" in name else 1.0 / math.sqrt(value.shape[1])
                     std *= residual if name.endswith(("out.weight", "down.weight")) else 1.0
                     value.normal_(0.0, std, generator=generator)
                 elif name.endswith("bias"):

@@ -1,6 +1,6 @@
 """Recipes for incrementing a number.
 
-    taskhint train increment/tempered --out runs/tempered
+taskhint train increment/tempered --out runs/tempered
 """
 
 from __future__ import annotations
@@ -54,6 +54,18 @@ def recipe(
 
 ENTRIES = (
     Entry("increment/standard", "plain training", 0, "", partial(recipe, name="increment/standard")),
-    Entry("increment/tempered", "attention logits times a learned β·ln n", 0, "", partial(recipe, name="increment/tempered", temperature="log-visible")),
-    Entry("increment/carry", "with the carry hint", 0, "", partial(recipe, name="increment/carry", hints=(Hint(Carry()),))),
+    Entry(
+        "increment/tempered",
+        "attention logits times a learned β·ln n",
+        0,
+        "",
+        partial(recipe, name="increment/tempered", temperature="log-visible"),
+    ),
+    Entry(
+        "increment/carry",
+        "with the carry hint",
+        0,
+        "",
+        partial(recipe, name="increment/carry", hints=(Hint(Carry()),)),
+    ),
 )

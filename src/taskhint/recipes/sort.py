@@ -23,7 +23,12 @@ PAPER_WARMUP = 9_766
 
 
 def recipe(
-    scale: Scale, *, name: str, hints: tuple[Hint, ...] = (), temperature: TemperatureKind = "constant", task: Sort | None = None,
+    scale: Scale,
+    *,
+    name: str,
+    hints: tuple[Hint, ...] = (),
+    temperature: TemperatureKind = "constant",
+    task: Sort | None = None,
     main_updates: int = MAIN_UPDATES,
 ) -> Recipe:
     """At pocket scale a hinted recipe makes as many main-task updates as a plain one; at paper scale as many in all."""
@@ -69,11 +74,35 @@ def _tempered_best(scale: Scale) -> Recipe:
 
 ENTRIES = (
     Entry("sort/standard", "plain training", 0, "", partial(recipe, name="sort/standard")),
-    Entry("sort/tempered", "attention logits times a learned β·ln n", 0, "", partial(recipe, name="sort/tempered", temperature="log-visible")),
-    Entry("sort/successor", "with the successor hint", 0, "", partial(recipe, name="sort/successor", hints=SUCCESSOR)),
-    Entry("sort/successor-tempered", "successor hint and tempered softmax", 0, "", partial(recipe, name="sort/successor-tempered", hints=SUCCESSOR, temperature="log-visible")),
+    Entry(
+        "sort/tempered",
+        "attention logits times a learned β·ln n",
+        0,
+        "",
+        partial(recipe, name="sort/tempered", temperature="log-visible"),
+    ),
+    Entry(
+        "sort/successor",
+        "with the successor hint",
+        0,
+        "",
+        partial(recipe, name="sort/successor", hints=SUCCESSOR),
+    ),
+    Entry(
+        "sort/successor-tempered",
+        "successor hint and tempered softmax",
+        0,
+        "",
+        partial(recipe, name="sort/successor-tempered", hints=SUCCESSOR, temperature="log-visible"),
+    ),
     Entry("sort/count", "with the count hint", 0, "", partial(recipe, name="sort/count", hints=(Hint(Count()),))),
     Entry("sort/fill", "with the fill hint", 0, "", partial(recipe, name="sort/fill", hints=(Hint(Fill()),))),
-    Entry("sort/all-hints", "successor, count and fill at once", 0, "", partial(recipe, name="sort/all-hints", hints=ALL_HINTS)),
+    Entry(
+        "sort/all-hints",
+        "successor, count and fill at once",
+        0,
+        "",
+        partial(recipe, name="sort/all-hints", hints=ALL_HINTS),
+    ),
     Entry("sort/best", "tempered, with more repeated symbols in training", 0, "", _tempered_best),
 )

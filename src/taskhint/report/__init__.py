@@ -1,0 +1,1 @@
+"""Tables and pages, made from result files alone."""

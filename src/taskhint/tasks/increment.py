@@ -11,8 +11,8 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from taskhint.random_bits import Ints, RandomBits
 from taskhint.errors import UserError
+from taskhint.random_bits import Ints, RandomBits
 from taskhint.tasks.lengths import Lengths
 from taskhint.tasks.task import Examples, Task, delimited
 from taskhint.vocab import DELIMITER, NONE, PAD, Vocab
@@ -95,7 +95,9 @@ class Increment(DigitTask):
 @dataclass(frozen=True)
 class Carry(DigitTask):
     kind: ClassVar[str] = "carry"
-    about: ClassVar[str] = "the digits of a number ⊥ -> each digit of that number plus 1, then ↑ (given), then its carry"
+    about: ClassVar[str] = (
+        "the digits of a number ⊥ -> each digit of that number plus 1, then ↑ (given), then its carry"
+    )
     given: ClassVar[tuple[str, ...]] = (CARRY_MARK,)
 
     def make(self, bits: RandomBits, length: int) -> Examples:

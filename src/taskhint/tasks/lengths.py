@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taskhint.random_bits import Ints, RandomBits
 from taskhint.errors import UserError
+from taskhint.random_bits import Ints, RandomBits
 
 
 @dataclass(frozen=True)
@@ -31,5 +31,5 @@ class Lengths:
         """(B,) a length per example."""
         is_short = bits.chance(self.short_share) | (self.short == self.longest)
         span = np.where(is_short, self.short - self.shortest + 1, self.longest - self.short)
-        offset = bits.integers(span, 1)[:, 0]
+        offset = bits.integers(span[:, None], 1)[:, 0]
         return np.where(is_short, self.shortest, self.short + 1) + offset

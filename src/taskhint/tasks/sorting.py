@@ -11,8 +11,8 @@ from typing import ClassVar, Literal, Self
 
 import numpy as np
 
-from taskhint.random_bits import Ints, RandomBits
 from taskhint.errors import UserError
+from taskhint.random_bits import Ints, RandomBits
 from taskhint.tasks.lengths import Lengths
 from taskhint.tasks.task import Examples, Task, delimited
 from taskhint.vocab import DELIMITER, NONE, PAD, Vocab
@@ -41,7 +41,7 @@ class Mixture:
         inputs = bits.integers(symbols, n)
         chosen = bits.subset(repeated)
         largest = min(max(1, n // 2), symbols)
-        size = largest if self.pool == "half" else 1 + chosen.integers(largest, 1)[:, 0]
+        size = largest if self.pool == "half" else 1 + chosen.integers(largest, 1)
         pool = chosen.distinct(symbols, largest)
         inputs[repeated] = np.take_along_axis(pool, chosen.integers(size, n), axis=1)
         return inputs
@@ -186,8 +186,8 @@ class Count(SymbolTask):
 
     def solve(self, prompt: Sequence[int]) -> list[int]:
         inputs = list(prompt[:-1])
-        (a, many), (b, few) = ((x, inputs.count(x)) for x in sorted(set(inputs), key=inputs.count, reverse=True))
-        return [b if few < many else self.vocab.mark(NONE)]
+        (_, many), (rare, few) = ((x, inputs.count(x)) for x in sorted(set(inputs), key=inputs.count, reverse=True))
+        return [rare if few < many else self.vocab.mark(NONE)]
 
     def worked_example(self) -> list[int]:
         return self.prompt([1, 0, 1, 1, 0])

@@ -13,15 +13,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from taskhint.random_bits import Ints, RandomBits
 from taskhint.errors import UserError
+from taskhint.random_bits import Ints, RandomBits
 from taskhint.tasks.lengths import Lengths
 from taskhint.vocab import Vocab
 
 
 @dataclass(frozen=True)
 class Examples:
-    """Examples of one task. Row b is prompt, then answer, then PAD from `sizes[b]` on (only if answers differ in length).
+    """Examples of one task. Row b is prompt, then answer, then PAD from `sizes[b]` on (where sizes differ).
 
     `inputs` counts the symbols before ⊥: the n of "input length".
     """
