@@ -50,7 +50,7 @@ class Muon:
     kind: ClassVar[str] = "muon"
 
     momentum: float = 0.95
-    rest_rate: float = 1e-3
+    rest_rate: float = 5e-3
     weight_decay: float = 0.1
 
     def __post_init__(self) -> None:

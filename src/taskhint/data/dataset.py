@@ -79,7 +79,7 @@ class Dataset:
         return left << np.uint64(half) | right
 
 
-def test_examples(task: Task, seed: int, length: int, start: int, count: int) -> Examples:
+def fresh_examples(task: Task, seed: int, length: int, start: int, count: int) -> Examples:
     """Fresh examples of one length, from a stream that no training example shares under the same seed."""
     if not 1 <= length <= MAX_TEST_LENGTH:
         raise UserError(f"length {length} is not in 1..{MAX_TEST_LENGTH}")

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from taskhint.data.batch import make_batch
-from taskhint.data.dataset import test_examples
+from taskhint.data.dataset import fresh_examples
 from taskhint.errors import UserError
 from taskhint.evaluation.curve import LengthCurve, Score, save_curve
 from taskhint.model.decode import greedy
@@ -95,10 +95,10 @@ def score(
 
 def _chunks(task: Task, seed: int, length: int, examples: int) -> Iterator[Examples]:
     """All examples of a length, as many at once as bounded memory allows."""
-    tokens = test_examples(task, seed, length, 0, 1).tokens.shape[1]
+    tokens = fresh_examples(task, seed, length, 0, 1).tokens.shape[1]
     at_once = max(1, TOKENS_AT_ONCE // tokens)
     for start in range(0, examples, at_once):
-        yield test_examples(task, seed, length, start, min(at_once, examples - start))
+        yield fresh_examples(task, seed, length, start, min(at_once, examples - start))
 
 
 @torch.no_grad()

@@ -19,6 +19,8 @@ from taskhint.model.places import Places, tail_index
 from taskhint.model.positions import make_positions
 from taskhint.model.trace import Trace
 
+EMBEDDING_SIZE = 0.3  # standard deviation at the start; 0.02 or 1 need twice the updates at pocket scale
+
 Keep = Callable[[str, Tensor], None]
 
 
@@ -46,7 +48,7 @@ class Block(nn.Module):
         super().__init__()
         self.before_attention = _norm(config, "before")
         self.attention = Attention(config)
-        self.before_mlp = _norm(config, "before")
+        self.before_mlp = _norm(config, "before") if config.mlp_width else None
         self.mlp = Mlp(config) if config.mlp_width else None
         self.after = _norm(config, "after")
 
@@ -58,7 +60,7 @@ class Block(nn.Module):
         keep("attention.out", gathered)
         x = (x if tail is None else x[tail]) + gathered
         keep("after_attention", x)
-        if self.mlp is not None:
+        if self.mlp is not None and self.before_mlp is not None:
             x = x + self.mlp(self.before_mlp(x))
         x = self.after(x)
         keep("after_mlp", x)
@@ -84,7 +86,11 @@ class Decoder(nn.Module):
         with torch.no_grad():
             for name, value in self.named_parameters():
                 if value.dim() == 2:
-                    std = float(__import__("os").environ.get("EMB","0.02")) if "embedding" in name or "positions" in name else 1.0 / math.sqrt(value.shape[1])
+                    std = (
+                        float(__import__("os").environ.get("EMB", "0.02"))
+                        if "embedding" in name or "positions" in name
+                        else 1.0 / math.sqrt(value.shape[1])
+                    )
                     std *= residual if name.endswith(("out.weight", "down.weight")) else 1.0
                     value.normal_(0.0, std, generator=generator)
                 elif name.endswith("bias"):

@@ -30,9 +30,9 @@ class LearnedPositions(nn.Module):
 class SinusoidalPositions(nn.Module):
     def forward(self, x: Tensor, places: Places) -> Tensor:
         width = x.shape[1]
-        rates = torch.exp(torch.arange(0, width, 2) * (-math.log(10_000.0) / width))
+        rates = torch.exp(torch.arange(0, width, 2, dtype=x.dtype) * (-math.log(10_000.0) / width))
         angles = places.position[:, None] * rates
-        return x + torch.cat([angles.sin(), angles.cos()], dim=1).to(x.dtype)
+        return x + torch.cat([angles.sin(), angles.cos()], dim=1)
 
 
 class NoPositions(nn.Module):

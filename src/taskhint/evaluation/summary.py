@@ -1,0 +1,98 @@
+"""Curves over seeds, from the result files of runs: what figures, tables and reports show. Reads no model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from taskhint.errors import UserError
+from taskhint.evaluation.curve import LengthCurve, Score, load_curves
+from taskhint.files import read_json
+from taskhint.recipe import Recipe
+
+
+@dataclass(frozen=True)
+class Point:
+    """The mean accuracy of all seeds at one length, its 95% interval, and what it rests on.
+
+    With several seeds the interval is Student's t over their accuracies; with one it is Wilson's over the sequences,
+    and says nothing of other seeds.
+    """
+
+    mean: float
+    low: float
+    high: float
+    seeds: int
+    examples: int
+    edit_distance: float | None
+
+
+@dataclass(frozen=True)
+class Series:
+    """One recipe's curve on one test distribution."""
+
+    label: str
+    recipe: Recipe
+    distribution: str
+    points: dict[int, Point]
+
+
+def find_runs(directory: Path) -> list[tuple[Path, Recipe]]:
+    """Every run in a directory, at any depth."""
+    if not directory.is_dir():
+        raise UserError(f"{directory} is not a directory")
+    paths = sorted(path.parent for path in directory.rglob("recipe.json"))
+    if not paths:
+        raise UserError(f"{directory} holds no run")
+    return [(path, Recipe.from_json(read_json(path / "recipe.json"), f"{path}/recipe.json")) for path in paths]
+
+
+def summarise(directory: Path) -> list[Series]:
+    """The curves of all evaluated runs below a directory; runs that differ only in their seed are one series."""
+    families: dict[Recipe, list[LengthCurve]] = {}
+    for path, recipe in find_runs(directory):
+        families.setdefault(recipe.with_overrides(seed=0), []).extend(load_curves(path))
+    labels = _labels(families)
+    series = []
+    for recipe, curves in families.items():
+        for distribution in sorted({curve.distribution for curve in curves}):
+            same = [curve for curve in curves if curve.distribution == distribution]
+            lengths = sorted({length for curve in same for length in curve.scores})
+            points = {n: _point([c.scores[n] for c in same if n in c.scores]) for n in lengths}
+            series.append(Series(labels[recipe], recipe, distribution, points))
+    if not series:
+        raise UserError(f"no run below {directory} has been evaluated; use `taskhint evaluate` first")
+    return series
+
+
+def _labels(recipes: Iterable[Recipe]) -> dict[Recipe, str]:
+    """The recipe's name, and its updates where several recipes share that name."""
+    all_recipes = list(recipes)
+    names = [recipe.name for recipe in all_recipes]
+    return {r: r.name if names.count(r.name) == 1 else f"{r.name}, {updates_text(r)}" for r in all_recipes}
+
+
+def updates_text(recipe: Recipe) -> str:
+    main = sum(1 for place in recipe.cycle if place == 0)
+    share = recipe.steps * main // len(recipe.cycle)
+    return f"{share} main + {recipe.steps - share} hint updates" if recipe.hints else f"{share} updates"
+
+
+def _point(scores: list[Score]) -> Point:
+    accuracies = [score.accuracy for score in scores]
+    mean = sum(accuracies) / len(accuracies)
+    low, high = scores[0].interval if len(scores) == 1 else _t_interval(accuracies)
+    distances = [score.edit_distance for score in scores if score.edit_distance is not None]
+    distance = sum(distances) / len(distances) if distances else None
+    return Point(mean, low, high, len(scores), min(score.examples for score in scores), distance)
+
+
+def _t_interval(values: list[float]) -> tuple[float, float]:
+    from scipy.stats import t
+
+    mean = sum(values) / len(values)
+    spread = math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1) / len(values))
+    half = float(t.ppf(0.975, len(values) - 1)) * spread
+    return max(0.0, mean - half), min(1.0, mean + half)

@@ -1,0 +1,109 @@
+"""One self-contained HTML file: the curves as a figure, the tables with intervals, and the settings behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+
+from taskhint.errors import UserError
+from taskhint.evaluation.summary import Point, Series, summarise, updates_text
+from taskhint.figures.curves import as_svg, curves_figure
+from taskhint.files import write_atomically
+from taskhint.recipe import Muon, Recipe
+
+STYLE = """
+body { font: 16px/1.55 system-ui, sans-serif; color: #1b1b1b; background: #fff;
+  max-width: 76rem; margin: 2.5rem auto; padding: 0 1.25rem; }
+h1 { font-size: 1.7rem; margin-bottom: .2rem; } h2 { font-size: 1.2rem; margin-top: 2.4rem; }
+p.lead { color: #555; margin-top: 0; } svg { max-width: 100%; height: auto; }
+.wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .86rem; font-variant-numeric: tabular-nums; }
+th, td { padding: .35rem .7rem; text-align: right; border-bottom: 1px solid #e3e3e3; white-space: nowrap; }
+th:first-child, td:first-child { text-align: left; } thead th { border-bottom: 2px solid #999; }
+td small { color: #777; display: block; } .notes td { text-align: left; white-space: normal; }
+"""
+
+
+def write_report(directory: Path, out: Path) -> Path:
+    """Write the report on every evaluated run below a directory."""
+    try:
+        write_atomically(out, report_page(summarise(directory)).encode())
+    except OSError as error:
+        raise UserError(f"{out} cannot be written: {error.strerror}") from None
+    return out
+
+
+def report_page(series: Sequence[Series]) -> str:
+    distributions = list(dict.fromkeys(s.distribution for s in series))
+    longest = max(s.recipe.task.lengths.longest for s in series)
+    tables = "".join(
+        f"<h2>{escape(name)} test sequences</h2>{_table([s for s in series if s.distribution == name])}"
+        for name in sorted(distributions, key=lambda name: (name != "uniform", name))
+    )
+    return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>taskhint: accuracy by length</title><style>{STYLE}</style></head><body>
+<h1>Accuracy by length</h1>
+<p class="lead">Trained on inputs of at most {longest} symbols, measured on longer ones. A sequence counts only if every
+token of its answer is right.</p>
+{as_svg(curves_figure(series))}
+{tables}
+<p>Percent of sequences without an error, and the 95% interval. With one seed the interval is Wilson's over the test
+sequences, and says nothing of other seeds; with several it is Student's t over the seeds.</p>
+<h2>What was trained</h2>{_settings(series)}
+</body></html>
+"""
+
+
+def _table(series: Sequence[Series]) -> str:
+    lengths = sorted({length for one in series for length in one.points})
+    head = "".join(f"<th>{length}</th>" for length in lengths)
+    rows = ""
+    for one in series:
+        cells = "".join(_cell(one.points.get(length)) for length in lengths)
+        seeds = max(point.seeds for point in one.points.values())
+        examples = min(point.examples for point in one.points.values())
+        rows += f"<tr><td>{escape(one.label)}</td>{cells}<td>{seeds}</td><td>{examples}</td></tr>"
+    header = f"<tr><th>length</th>{head}<th>seeds</th><th>sequences</th></tr>"
+    return f'<div class="wide"><table><thead>{header}</thead><tbody>{rows}</tbody></table></div>'
+
+
+def _cell(point: Point | None) -> str:
+    if point is None:
+        return "<td></td>"
+    distance = "" if point.edit_distance is None else f"<small>edit {point.edit_distance:.2f}</small>"
+    return f"<td>{100 * point.mean:.1f}<small>{100 * point.low:.1f}–{100 * point.high:.1f}</small>{distance}</td>"
+
+
+def _settings(series: Sequence[Series]) -> str:
+    recipes = dict.fromkeys((one.label, one.recipe) for one in series)
+    rows = "".join(f"<tr><td>{escape(label)}</td><td>{escape(describe(recipe))}</td></tr>" for label, recipe in recipes)
+    return f'<div class="wide"><table class="notes"><tbody>{rows}</tbody></table></div>'
+
+
+def describe(recipe: Recipe) -> str:
+    """A recipe in a sentence, with the choices that decide its result."""
+    model, optimiser = recipe.model, recipe.optimiser
+    decay = f", weight decay {optimiser.weight_decay:g}" if optimiser.weight_decay else ""
+    rest = f" (Adam at {optimiser.rest_rate:g} for the rest)" if isinstance(optimiser, Muon) else ""
+    lengths = recipe.task.lengths
+    return (
+        f"{updates_text(recipe)} of {recipe.batch_size} examples; "
+        f"{optimiser.kind} at {recipe.learning_rate:g}{rest}{decay}; "
+        f"depth {model.depth}, width {model.width}, {model.heads} heads, MLP {model.mlp_width}; "
+        f"temperature {model.temperature}; positions {model.positions}; "
+        f"lengths {lengths.shortest}–{lengths.longest} ({100 * lengths.short_share:g}% up to {lengths.short}); "
+        f"inputs {_inputs(recipe)}; {recipe.dataset_size:,} different examples"
+        + "".join(f"; hint {_hint(hint.task)}" for hint in recipe.hints)
+    )
+
+
+def _inputs(recipe: Recipe) -> str:
+    fields = getattr(recipe.task, "inputs", recipe.task)
+    return ", ".join(f"{name} {value}" for name, value in vars(fields).items() if name not in ("lengths", "symbols"))
+
+
+def _hint(task: object) -> str:
+    kind = getattr(task, "kind", "")
+    repeated = getattr(task, "repeated", None)
+    return f"{kind} (of a repeated symbol: {repeated})" if repeated else kind

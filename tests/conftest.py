@@ -1,0 +1,48 @@
+"""Small runs that several tests look at."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from taskhint.model.config import ModelConfig
+from taskhint.recipe import Recipe
+from taskhint.recipes import find_recipe
+from taskhint.run import Run
+from taskhint.tasks import Sort
+from taskhint.tasks.lengths import Lengths
+from taskhint.trainer import train
+
+torch.set_num_threads(2)
+
+
+def small(name: str, **changes: object) -> Recipe:
+    """A recipe of that name that trains in a second or two."""
+    recipe = find_recipe(name).with_steps(40)
+    recipe = replace(
+        recipe,
+        model=replace(recipe.model, width=32, mlp_width=64, heads=2, depth=2),
+        batch_size=32,
+        checkpoint_every=10,
+    )
+    return replace(recipe, **changes)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="session")
+def sorter(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A model that sorts short sequences well and long ones badly: right and wrong answers to look at."""
+    recipe = replace(
+        find_recipe("sort/tempered").with_steps(600),
+        task=Sort(lengths=Lengths(1, 4, 8, 0.5), symbols=20),
+        model=ModelConfig(width=64, heads=2, mlp_width=128, temperature="log-visible"),
+        batch_size=64,
+    )
+    return train(recipe, tmp_path_factory.mktemp("runs") / "sorter")
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "run"

@@ -1,0 +1,141 @@
+"""One pass against slow greedy decoding, on the same examples, verdict by verdict and token by token."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from taskhint.data.dataset import fresh_examples
+from taskhint.errors import UserError
+from taskhint.evaluation.curve import LengthCurve, Score, load_curves
+from taskhint.evaluation.exact import decode_failed, evaluate, judge
+from taskhint.evaluation.summary import summarise
+from taskhint.run import Run
+from taskhint.tasks import Increment, Task
+from taskhint.trainer import train
+from tests.conftest import small
+from tests.reference import slow_greedy
+
+LENGTHS = (1, 2, 3, 5, 8, 12, 16, 20)
+
+
+def levenshtein(a: list[int], b: list[int]) -> int:
+    """The textbook table."""
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        before, row[0] = row[0], i
+        for j, y in enumerate(b, 1):
+            before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (x != y))
+    return row[-1]
+
+
+def compare(run: Run, task: Task, lengths: tuple[int, ...], count: int) -> tuple[int, int]:
+    """How many answers were right and wrong; fails where the pass and slow decoding differ."""
+    right = wrong = 0
+    for length in lengths:
+        examples = fresh_examples(task, run.recipe.seed, length, 0, count)
+        verdicts = judge(run.model, task, examples)
+        failed = decode_failed(run.model, task, examples, verdicts)
+        distance = 0
+        for row in range(count):
+            prompt, size = int(examples.prompts[row]), int(examples.sizes[row])
+            tokens = examples.tokens[row].tolist()
+            slow = slow_greedy(run.model, task.kind, tokens[:prompt], size - prompt, int(examples.inputs[row]))
+            is_right = slow == tokens[prompt:size]
+            assert is_right == (verdicts.first_error[row] < 0)
+            assert is_right or failed[row] == slow
+            right, wrong = right + is_right, wrong + (not is_right)
+            distance += levenshtein(slow, tokens[prompt:size])
+        curve = evaluate(run, [length], examples=count, edit_distance=True)
+        assert curve[length].right == int((verdicts.first_error < 0).sum())
+        assert curve[length].edit_distance == pytest.approx(distance / count)
+    return right, wrong
+
+
+def test_one_pass_equals_slow_greedy_decoding_on_2000_examples(sorter: Run) -> None:
+    right, wrong = compare(sorter, sorter.task.for_test("uniform"), LENGTHS, 250)
+    assert right + wrong == 2000
+    assert right > 300 and wrong > 300  # both kinds were compared
+
+
+def test_answers_of_different_lengths_are_judged_too(tmp_path: Path) -> None:
+    """Numbers of nines have one digit more in their answer."""
+    run = train(small("increment/tempered"), tmp_path / "run")
+    task = Increment(nines=1.0)
+    examples = fresh_examples(task, 0, 3, 0, 60)
+    assert len(set(examples.sizes.tolist())) == 2
+    verdicts = judge(run.model, task, examples)
+    failed = decode_failed(run.model, task, examples, verdicts)
+    for row, answer in failed.items():
+        prompt, size = int(examples.prompts[row]), int(examples.sizes[row])
+        slow = slow_greedy(run.model, "increment", examples.tokens[row, :prompt].tolist(), size - prompt, 3)
+        assert answer == slow
+    assert set(failed) == set(np.flatnonzero(verdicts.first_error >= 0).tolist())
+
+
+def test_chunks_do_not_change_the_result(sorter: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = evaluate(sorter, [10], examples=100)[10]
+    monkeypatch.setattr("taskhint.evaluation.exact.TOKENS_AT_ONCE", 70)
+    assert evaluate(sorter, [10], examples=100)[10] == whole
+
+
+def test_intervals_are_wilsons() -> None:
+    low, high = Score(100, 90).interval
+    z, p, n = 1.959964, 0.9, 100
+    centre, half = p + z * z / (2 * n), z * (p * (1 - p) / n + z * z / (4 * n * n)) ** 0.5
+    assert low == pytest.approx((centre - half) / (1 + z * z / n), abs=1e-6)
+    assert high == pytest.approx((centre + half) / (1 + z * z / n), abs=1e-6)
+    assert Score(1000, 0).interval[0] == 0.0
+    assert Score(1000, 1000).interval[1] == 1.0
+
+
+def test_results_are_kept_with_the_run_by_length(tmp_path: Path) -> None:
+    run = train(small("sort/standard"), tmp_path / "run")
+    evaluate(run, [2, 3], examples=20)
+    evaluate(run, [3, 4], examples=30, distribution="rep:2")
+    evaluate(run, [4], examples=30)
+    uniform = {curve.distribution: curve for curve in load_curves(run.path)}["uniform"]
+    assert {length: score.examples for length, score in uniform.scores.items()} == {2: 20, 3: 20, 4: 30}
+    path = run.path / "evaluations" / "step-00000040" / "uniform.json"
+    assert LengthCurve.from_json(json.loads(path.read_text()), "x") == uniform
+
+
+def test_seeds_are_averaged_and_other_recipes_stand_apart(tmp_path: Path) -> None:
+    accuracies = []
+    for seed in (0, 1, 2):
+        run = train(small("sort/standard", steps=3, warmup_steps=0, seed=seed), tmp_path / f"seed-{seed}")
+        accuracies.append(evaluate(run, [1], examples=50)[1].accuracy)
+    evaluate(train(small("sort/standard"), tmp_path / "longer"), [1], examples=50)
+    series = {one.label: one for one in summarise(tmp_path)}
+    assert set(series) == {"sort/standard, 3 updates", "sort/standard, 40 updates"}
+    point = series["sort/standard, 3 updates"].points[1]
+    assert point.seeds == 3
+    assert point.mean == pytest.approx(np.mean(accuracies))
+    spread = np.std(accuracies, ddof=1) / 3**0.5
+    assert point.high == pytest.approx(min(1.0, np.mean(accuracies) + 4.302653 * spread), abs=1e-6)
+
+
+def test_memory_of_long_sequences_is_bounded(sorter: Run) -> None:
+    """A thousand symbols at once work; the chunk is one sequence then."""
+    assert evaluate(sorter, [1000], examples=2)[1000].examples == 2
+
+
+@pytest.mark.parametrize("lengths", [[], [0], [5, -1]])
+def test_impossible_lengths_are_refused(sorter: Run, lengths: list[int]) -> None:
+    with pytest.raises(UserError, match="lengths"):
+        evaluate(sorter, lengths)
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", '{"lengths": 3}', '{"run": 1, "lengths": {}}'])
+def test_a_damaged_evaluation_is_refused(text: str) -> None:
+    with pytest.raises(UserError, match="damaged"):
+        LengthCurve.from_json(json.loads(text), "file")
+
+
+def test_solve_decodes_greedily(sorter: Run) -> None:
+    assert sorter.solve([5, 17, 3, 17]) == ["3", "5", "17", "17"]
+    assert torch.is_grad_enabled()

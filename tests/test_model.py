@@ -1,0 +1,158 @@
+"""The decoder against the padded oracle, its trace against its own weights, its cache against no cache."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import pytest
+import torch
+
+from taskhint.data.batch import make_batch
+from taskhint.data.dataset import Dataset, fresh_examples
+from taskhint.errors import UserError
+from taskhint.model.config import ModelConfig
+from taskhint.model.decode import greedy
+from taskhint.model.decoder import Decoder
+from taskhint.model.trace import trace_names
+from taskhint.tasks import Carry, Count, Fill, Increment, Sort, Successor, Task
+from tests.reference import padded_logits, padded_loss, slow_greedy
+
+BASE = ModelConfig(width=24, heads=3, depth=2, mlp_width=40)
+TEMPERATURES = ("constant", "log-visible", "log-input", "log-sequence")
+VARIANTS = {
+    **{f"temperature-{t}": replace(BASE, temperature=t) for t in TEMPERATURES},  # type: ignore[arg-type]
+    "relu-no-norm": replace(BASE, activation="relu", norm="none"),
+    "norm-after": replace(BASE, norm="after", temperature="log-visible"),
+    "learned": replace(BASE, positions="learned"),
+    "sinusoidal": replace(BASE, positions="sinusoidal"),
+    "attention-only": replace(BASE, mlp_width=0),
+    "one-block": replace(BASE, depth=1, temperature="log-visible"),
+    "wide-heads": replace(BASE, head_width=20, depth=3),
+}
+TASKS: list[Task] = [Sort(), Successor(), Count(), Fill(), Increment(), Carry()]
+
+
+def decoder_for(config: ModelConfig, task: Task, dtype: torch.dtype = torch.float32) -> Decoder:
+    decoder = Decoder(config, task.vocab.size, [task.kind])
+    decoder.initialise(1)
+    generator = torch.Generator().manual_seed(2)
+    with torch.no_grad():  # biases, norms and β away from where they start, so that each of them matters
+        for value in decoder.parameters():
+            value.add_(0.1 * torch.randn(value.shape, generator=generator))
+    return decoder.to(dtype)
+
+
+def gradients(decoder: Decoder, loss: torch.Tensor) -> dict[str, torch.Tensor]:
+    values = dict(decoder.named_parameters())
+    return dict(zip(values, torch.autograd.grad(loss, list(values.values())), strict=True))
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
+def test_no_padding_gives_the_loss_and_gradients_of_padding(name: str, dtype: torch.dtype) -> None:
+    task = Sort()
+    decoder = decoder_for(VARIANTS[name], task, dtype)
+    parts = Dataset(task, 0, 10**6).examples(range(120))
+    batch = make_batch(task, parts)
+    ours = torch.nn.functional.cross_entropy(decoder(batch, "sort"), batch.targets)
+    plain = padded_loss(decoder, task, parts)
+    tolerance = 1e-5 if dtype == torch.float32 else 1e-12
+    assert abs(ours.item() - plain.item()) < tolerance
+    wanted = gradients(decoder, plain)
+    for key, value in gradients(decoder, ours).items():
+        assert (value - wanted[key]).abs().max() < tolerance, key
+
+
+@pytest.mark.parametrize(("task", "temperature"), list(itertools.product(TASKS, TEMPERATURES)), ids=str)
+def test_every_task_and_temperature_without_padding(task: Task, temperature: str) -> None:
+    decoder = decoder_for(replace(BASE, temperature=temperature), task)  # type: ignore[arg-type]
+    parts = Dataset(task, 3, 10**6).examples(range(60))
+    batch = make_batch(task, parts)
+    ours = torch.nn.functional.cross_entropy(decoder(batch, task.kind), batch.targets)
+    plain = padded_loss(decoder, task, parts)
+    assert abs(ours.item() - plain.item()) < 1e-5
+    wanted = gradients(decoder, plain)
+    for key, value in gradients(decoder, ours).items():
+        assert (value - wanted[key]).abs().max() < 1e-5, key
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_cached_and_uncached_decoding_agree_token_by_token(name: str) -> None:
+    task = Sort()
+    decoder = decoder_for(VARIANTS[name], task, torch.float64)
+    examples = fresh_examples(task, 0, 9, 0, 12)
+    prompts = torch.from_numpy(examples.tokens[:, :10])
+    cached = greedy(decoder, "sort", prompts, 9, torch.from_numpy(examples.inputs), sequence=19)
+    for row, answer in zip(prompts.tolist(), cached.tolist(), strict=True):
+        assert answer == slow_greedy(decoder, "sort", row, 9, 9)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_the_trace_has_every_name_and_the_right_logits(name: str) -> None:
+    task = Sort()
+    config = VARIANTS[name]
+    decoder = decoder_for(config, task)
+    tokens = torch.from_numpy(fresh_examples(task, 0, 7, 0, 5).tokens[:, :-1])
+    trace = decoder.trace(tokens, "sort", 7)
+    assert set(trace) == set(trace_names(config.depth))
+    plain = padded_logits(decoder, "sort", tokens, torch.full((5,), 7), torch.full((5,), 15))
+    assert (trace["logits"] - plain).abs().max() < 1e-4
+    weights = trace["blocks.0.attention.weights"]
+    assert weights.shape == (5, config.heads, 14, 14)
+    assert torch.allclose(weights.sum(dim=3), torch.ones(5, config.heads, 14))
+    assert (weights.triu(1) == 0).all()
+
+
+def test_the_trace_of_a_batch_is_that_of_each_example() -> None:
+    task = Sort()
+    decoder = decoder_for(VARIANTS["temperature-log-visible"], task)
+    tokens = torch.from_numpy(fresh_examples(task, 0, 12, 0, 6).tokens[:, :-1])
+    together = decoder.trace(tokens, "sort", 12)
+    for i, row in enumerate(tokens):
+        alone = decoder.trace(row[None], "sort", 12)
+        for name in together:
+            difference = (together[name][i] - alone[name][0]).nan_to_num(0.0)  # -inf minus -inf where keys are hidden
+            assert difference.abs().max() < 1e-5, name
+
+
+def test_the_last_block_leaves_out_nothing_that_counts() -> None:
+    """The logits at the scored positions are those of a full pass."""
+    task = Fill()
+    decoder = decoder_for(BASE, task)
+    examples = fresh_examples(task, 0, 8, 0, 20)
+    batch = make_batch(task, [examples])
+    full = decoder.trace(torch.from_numpy(examples.tokens[:, :-1]), "fill", 8)["logits"]
+    scored = torch.from_numpy(task.scored(examples)[:, 1:])
+    assert torch.allclose(decoder(batch, "fill"), full[scored], atol=1e-5)
+
+
+def test_unknown_trace_names_and_heads_name_the_nearest() -> None:
+    task = Sort()
+    decoder = decoder_for(BASE, task)
+    trace = decoder.trace(torch.zeros(1, 3, dtype=torch.long), "sort", 2)
+    with pytest.raises(KeyError, match="after_mlp"):
+        trace["blocks.0.after_mpl"]
+    with pytest.raises(UserError, match="sort"):
+        decoder.head("srot")
+
+
+def test_learned_positions_end_with_a_clear_word() -> None:
+    task = Sort()
+    decoder = decoder_for(replace(BASE, positions="learned", max_positions=16), task)
+    with pytest.raises(UserError, match="16 learned positions"):
+        decoder.trace(torch.zeros(1, 17, dtype=torch.long), "sort", 8)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"width": 100, "heads": 16},
+        {"depth": 0},
+        {"mlp_width": -1},
+        {"width": 25, "heads": 5, "positions": "sinusoidal"},
+    ],
+)
+def test_impossible_shapes_are_refused(bad: dict[str, object]) -> None:
+    with pytest.raises(UserError):
+        ModelConfig(**bad)  # type: ignore[arg-type]
