@@ -14,11 +14,12 @@ from torch.nn import functional
 
 from taskhint.data.batch import Group
 from taskhint.model.config import ModelConfig
+from taskhint.model.grouped import LONGEST, GroupedAttention, spans, visible
 from taskhint.model.places import Places
 from taskhint.model.temperature import make_temperature
 
 Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
-"""(M, H, K) scaled queries, (N, H, K) keys and values -> (M, H, K)."""
+"""(M, H, K) queries, (N, 2, H, K) keys and values, (M,) the factor on each query's logits -> (M, H, K)."""
 
 
 class Attention(nn.Module):
@@ -34,33 +35,37 @@ class Attention(nn.Module):
     def forward(self, x: Tensor, places: Places, attend: Attend, tail: Tensor | None) -> Tensor:
         """(N, D) -> (M, D): what each query position gathers. With `tail`, only those positions ask."""
         inner = self.heads * self.head_width
-        if tail is None:
-            q, k, v = functional.linear(x, self.qkv).split(inner, dim=1)
-        else:
-            w_query, w_rest = self.qkv.split([inner, 2 * inner])
-            q = functional.linear(x[tail], w_query)
-            k, v = functional.linear(x, w_rest).split(inner, dim=1)
-            places = places.select(tail)
-        scale = self.temperature(places)
-        q = q / math.sqrt(self.head_width) if scale is None else q * (scale / math.sqrt(self.head_width))[:, None]
-        shape = (-1, self.heads, self.head_width)
-        return self.out(attend(q.view(shape), k.view(shape), v.view(shape)).flatten(1))
+        w_query, w_rest = self.qkv.split([inner, 2 * inner])
+        kv = functional.linear(x, w_rest).view(-1, 2, self.heads, self.head_width)
+        if tail is not None:
+            x, places = x[tail], places.select(tail)
+        q = functional.linear(x, w_query).view(-1, self.heads, self.head_width)
+        scale = self.temperature(places) / math.sqrt(self.head_width)
+        return self.out(attend(q, kv, scale).flatten(1))
 
 
 def grouped_attend(groups: Sequence[Group], *, tail: bool) -> Attend:
     """Each example attends to itself alone, causally."""
+    if torch.is_grad_enabled() and max(group.length for group in groups) <= LONGEST:
+        return lambda q, kv, scale: GroupedAttention.apply(q, kv, scale, groups, tail)  # type: ignore[no-untyped-call]
+    return plain_grouped_attend(groups, tail=tail)
 
-    def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+
+def plain_grouped_attend(groups: Sequence[Group], *, tail: bool) -> Attend:
+    """The same with torch's own attention, which never holds all weights at once: for long examples."""
+
+    def attend(q: Tensor, kv: Tensor, scale: Tensor) -> Tensor:
         sizes = [g.count * g.length for g in groups]
-        asked = [g.count * (g.tail if tail else g.length) for g in groups]
-        parts = zip(groups, q.split(asked), k.split(sizes), v.split(sizes), strict=True)
-        return torch.cat([_attend_in(group, *part) for group, *part in parts])
+        asked = [span.stop - span.start for _, span, _ in spans(groups, tail)]
+        parts = zip(groups, (q * scale[:, None, None]).split(asked), kv.split(sizes), strict=True)
+        return torch.cat([rectangular_attention(g.count, scaled, both) for g, scaled, both in parts])
 
     return attend
 
 
-def _attend_in(group: Group, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    q, k, v = (x.unflatten(0, (group.count, -1)).transpose(1, 2) for x in (q, k, v))
+def rectangular_attention(rows: int, scaled: Tensor, kv: Tensor) -> Tensor:
+    """(rows * A, H, K) scaled queries, (rows * T, 2, H, K) keys and values of equally long examples."""
+    q, k, v = (x.unflatten(0, (rows, -1)).transpose(1, 2) for x in (scaled, *kv.unbind(1)))
     return causal_attention(q, k, v).transpose(1, 2).flatten(0, 1)
 
 
@@ -71,8 +76,3 @@ def causal_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     if q.shape[2] == k.shape[2]:
         return functional.scaled_dot_product_attention(q, k, v, is_causal=True, scale=1.0)
     return functional.scaled_dot_product_attention(q, k, v, attn_mask=visible(q.shape[2], k.shape[2]), scale=1.0)
-
-
-def visible(queries: int, keys: int) -> Tensor:
-    """(queries, keys) which keys each of the last positions may see."""
-    return torch.ones(queries, keys, dtype=torch.bool).tril(keys - queries)

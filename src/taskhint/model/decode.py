@@ -23,9 +23,9 @@ class Cache:
         self._keys, self._values = torch.empty(shape, dtype=dtype), torch.empty(shape, dtype=dtype)
         self._used = 0
 
-    def attend(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        rows = len(self._keys)
-        q, k, v = (x.unflatten(0, (rows, -1)).transpose(1, 2) for x in (q, k, v))
+    def attend(self, q: Tensor, kv: Tensor, scale: Tensor) -> Tensor:
+        parts = (q * scale[:, None, None], *kv.unbind(1))
+        q, k, v = (x.unflatten(0, (len(self._keys), -1)).transpose(1, 2) for x in parts)
         end = self._used + k.shape[2]
         self._keys[:, :, self._used : end] = k
         self._values[:, :, self._used : end] = v

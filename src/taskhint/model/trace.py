@@ -22,7 +22,8 @@ import torch
 from torch import Tensor
 
 from taskhint.errors import nearest
-from taskhint.model.attention import Attend, visible
+from taskhint.model.attention import Attend
+from taskhint.model.grouped import visible
 
 
 def trace_names(depth: int) -> list[str]:
@@ -45,8 +46,9 @@ class Trace(Mapping[str, Tensor]):
     def attend(self, block: int) -> Attend:
         """Plain causal attention that keeps its logits and weights."""
 
-        def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-            q, k, v = (x.unflatten(0, (self._rows, -1)).transpose(1, 2) for x in (q, k, v))
+        def attend(q: Tensor, kv: Tensor, scale: Tensor) -> Tensor:
+            parts = (q * scale[:, None, None], *kv.unbind(1))
+            q, k, v = (x.unflatten(0, (self._rows, -1)).transpose(1, 2) for x in parts)
             logits = q @ k.transpose(2, 3)
             logits = logits.masked_fill(~visible(*logits.shape[2:]), float("-inf"))
             weights = torch.softmax(logits, dim=3)
