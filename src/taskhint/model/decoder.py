@@ -19,7 +19,7 @@ from taskhint.model.places import Places, tail_index
 from taskhint.model.positions import make_positions
 from taskhint.model.trace import Trace
 
-EMBEDDING_SIZE = 0.3  # standard deviation at the start; 0.02 or 1 need twice the updates at pocket scale
+EMBEDDING_SIZE = 0.2  # standard deviation at the start; 0.02 or 1 need twice the updates at pocket scale
 
 Keep = Callable[[str, Tensor], None]
 
@@ -87,7 +87,7 @@ class Decoder(nn.Module):
             for name, value in self.named_parameters():
                 if value.dim() == 2:
                     std = (
-                        float(__import__("os").environ.get("EMB", "0.02"))
+                        EMBEDDING_SIZE
                         if "embedding" in name or "positions" in name
                         else 1.0 / math.sqrt(value.shape[1])
                     )
