@@ -105,17 +105,8 @@ class RandomBits:
         return (self.words(1)[:, 0] >> np.uint64(11)).astype(np.float64) * 2.0**-53 < probability
 
     def distinct(self, below: int, count: int) -> Ints:
-        """(B, count) different integers of [0, below), each choice and order equally likely (Fisher-Yates)."""
-        row = np.arange(len(self))
-        place = np.arange(count)
-        others = place + self.integers(below - place, count)
-        deck = np.tile(np.arange(below), (len(self), 1))
-        for i in range(count):
-            other = others[:, i]
-            picked = deck[row, other]
-            deck[row, other] = deck[:, i]
-            deck[:, i] = picked
-        return deck[:, :count]
+        """(B, count) different integers of [0, below), each choice and order equally likely."""
+        return np.argsort(self.words(below), axis=1)[:, :count]
 
     def shuffled(self, rows: Ints) -> Ints:
         """(B, n) each row in a random order."""

@@ -9,6 +9,8 @@ import numpy as np
 from taskhint.errors import UserError
 from taskhint.random_bits import Ints, RandomBits
 
+MAX_LENGTH = 1 << 20
+
 
 @dataclass(frozen=True)
 class Lengths:
@@ -20,9 +22,10 @@ class Lengths:
     short_share: float = 0.8
 
     def __post_init__(self) -> None:
-        if not 1 <= self.shortest <= self.short <= self.longest:
+        if not 1 <= self.shortest <= self.short <= self.longest <= MAX_LENGTH:
             raise UserError(
-                f"lengths need 1 <= shortest <= short <= longest, got {self.shortest}, {self.short}, {self.longest}"
+                f"lengths need 1 <= shortest <= short <= longest <= {MAX_LENGTH}, "
+                f"got {self.shortest}, {self.short}, {self.longest}"
             )
         if not 0.0 <= self.short_share <= 1.0:
             raise UserError(f"lengths.short_share={self.short_share} is not in 0..1")

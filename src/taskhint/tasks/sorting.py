@@ -13,11 +13,12 @@ import numpy as np
 
 from taskhint.errors import UserError
 from taskhint.random_bits import Ints, RandomBits
-from taskhint.tasks.lengths import Lengths
+from taskhint.tasks.lengths import MAX_LENGTH, Lengths
 from taskhint.tasks.task import Examples, Task, delimited
 from taskhint.vocab import DELIMITER, NONE, PAD, Vocab
 
 PAPER_LENGTHS = Lengths(shortest=2, short=5, longest=20)
+MAX_SYMBOLS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,8 @@ class Copies:
     each: int = 3
 
     def __post_init__(self) -> None:
-        if self.each < 1:
-            raise UserError(f"rep:{self.each} needs at least 1 copy")
+        if not 1 <= self.each <= MAX_LENGTH:
+            raise UserError(f"rep:{self.each} is not in 1..{MAX_LENGTH}")
 
     def draw(self, bits: RandomBits, symbols: int, n: int) -> Ints:
         distinct = min(n // self.each, symbols)
@@ -74,8 +75,8 @@ class SymbolTask(Task):
     symbols: int = 100
 
     def __post_init__(self) -> None:
-        if self.symbols < 2:
-            raise UserError(f"symbols={self.symbols} is too few; at least 2")
+        if not 2 <= self.symbols <= MAX_SYMBOLS:
+            raise UserError(f"symbols={self.symbols} is not in 2..{MAX_SYMBOLS}")
 
     @property
     def vocab(self) -> Vocab:
@@ -160,6 +161,11 @@ class Count(SymbolTask):
     about: ClassVar[str] = "a sequence of two symbols ⊥ -> the rarer one, or NONE if they tie"
 
     largest_gap: int = 5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 1 <= self.largest_gap <= MAX_LENGTH:
+            raise UserError(f"largest_gap={self.largest_gap} is not in 1..{MAX_LENGTH}")
 
     def make(self, bits: RandomBits, length: int) -> Examples:
         pair = bits.distinct(self.symbols, 2)

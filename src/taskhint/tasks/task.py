@@ -34,13 +34,9 @@ class Examples:
     @classmethod
     def equal(cls, prompt: Ints, answer: Ints, inputs: int) -> Examples:
         """Examples whose prompts are all of one length, and so are their answers."""
-        count, width = len(prompt), prompt.shape[1] + answer.shape[1]
-        return cls(
-            tokens=np.concatenate([prompt, answer], axis=1),
-            prompts=np.full(count, prompt.shape[1]),
-            sizes=np.full(count, width),
-            inputs=np.full(count, inputs),
-        )
+        tokens = np.concatenate([prompt, answer], axis=1)
+        each = np.repeat(np.array([[prompt.shape[1]], [tokens.shape[1]], [inputs]]), len(prompt), axis=1)
+        return cls(tokens, *each)
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -104,4 +100,4 @@ class Task(ABC):
 
 def delimited(task: Task, inputs: Ints) -> Ints:
     """(B, n + 1) inputs with ⊥ behind them."""
-    return np.pad(inputs, ((0, 0), (0, 1)), constant_values=task.vocab.delimiter)
+    return np.concatenate([inputs, np.full((len(inputs), 1), task.vocab.delimiter)], axis=1)
