@@ -98,11 +98,13 @@ def _parse(wanted: Any, text: str, key: str) -> Any:
 
 
 def _kinds(wanted: Any) -> Mapping[str, type[Any]]:
-    """The classes that a field of this type may hold, if there are several."""
+    """The classes that a field of this type may hold, by the kind that tells them apart."""
     if get_origin(wanted) in (Union, types.UnionType):
         return {member.kind: member for member in get_args(wanted)}
-    kinds = getattr(wanted, "kinds", None)
-    return kinds() if kinds is not None else {}
+    if hasattr(wanted, "kinds"):
+        return wanted.kinds()
+    kind = getattr(wanted, "kind", None)
+    return {kind: wanted} if isinstance(kind, str) else {}
 
 
 def _read_kind(kinds: Mapping[str, type[Any]], data: Any, where: str) -> Any:
@@ -134,10 +136,12 @@ def _read_plain(wanted: Any, data: Any, where: str) -> Any:
             options = [str(option) for option in get_args(wanted)]
             raise UserError(f"{where}={data!s:.60} is not known; {nearest(str(data), options)}")
         return data
-    if wanted is float and type(data) is int:
+    if wanted is float and type(data) is int and abs(data) < 2**1000:
         data = float(data)
     if type(data) is not wanted or (wanted is float and not math.isfinite(data)):
         raise UserError(f"{where}={data!s:.60} is not {_name(wanted)}")
+    if wanted is str and not data.isprintable():
+        raise UserError(f"{where}={data!r:.60} has unprintable characters")
     return data
 
 
