@@ -20,6 +20,7 @@ examples:
   taskhint evaluate runs/tempered --lengths 20,50,100 --examples 10000
   taskhint evaluate runs/tempered --lengths 100 --distribution rep:3 --edit-distance --json
   taskhint solve runs/tempered 5 17 43 17
+  taskhint construct --out runs/constructed --max-length 5000
   taskhint report runs --out report.html
 """
 
@@ -54,7 +55,7 @@ def build_parser() -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"taskhint {taskhint.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for add in (_add_list, _add_train, _add_evaluate, _add_solve, _add_report, _add_demo):
+    for add in (_add_list, _add_train, _add_evaluate, _add_solve, _add_construct, _add_report, _add_demo):
         add(commands)
     commands.choices = _Choices(commands.choices)
     return parser
@@ -179,6 +180,28 @@ def _solve(options: argparse.Namespace) -> None:
     from taskhint.run import load
 
     print(" ".join(load(options.run_dir).solve(options.symbols)))
+
+
+def _add_construct(commands: Any) -> None:
+    parser = _command(
+        commands,
+        "construct",
+        _construct,
+        "write a model that sorts by construction, as a run like any other",
+        "taskhint construct --out runs/constructed --symbols 100 --max-length 1000 --layer-norm",
+    )
+    parser.add_argument("--out", metavar="DIR", required=True, help="the run directory")
+    parser.add_argument("--symbols", type=_whole, default=100, metavar="Q", help="sorts the symbols 1..Q (100)")
+    parser.add_argument("--max-length", type=_whole, default=1000, metavar="N", help="longest input to serve (1000)")
+    parser.add_argument("--layer-norm", action="store_true", help="normalise after each block")
+    parser.add_argument("--dtype", default="float32", help="float64, float32 (default), bfloat16 or float16")
+
+
+def _construct(options: argparse.Namespace) -> None:
+    from taskhint.construct import construct
+
+    run = construct(options.out, options.symbols, options.max_length, options.layer_norm, options.dtype)
+    print(f"{run.path}: sorts up to {options.max_length} of the symbols 1..{options.symbols}, in {options.dtype}")
 
 
 def _add_report(commands: Any) -> None:

@@ -11,6 +11,7 @@ TemperatureKind = Literal["constant", "log-visible", "log-input", "log-sequence"
 PositionKind = Literal["none", "learned", "sinusoidal"]
 NormKind = Literal["before", "after", "none"]
 Activation = Literal["gelu", "relu"]
+NumberFormat = Literal["float64", "float32", "bfloat16", "float16"]
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class ModelConfig:
     keys that a query sees (`log-visible`), the symbols before ⊥ (`log-input`) or prompt and answer (`log-sequence`).
     norm: layer normalisation before each part of a block and once at the end (`before`), once after each block
     (`after`, as the paper's theory writes it), or nowhere.
+    dtype: the number format of weights and hidden states. Training is in float32; the others are for constructed ones.
     """
 
     width: int = 128
@@ -34,6 +36,7 @@ class ModelConfig:
     max_positions: int = 512  # rows of the learned table; the other kinds have no limit
     temperature: TemperatureKind = "constant"
     initial_beta: float = 0.4
+    dtype: NumberFormat = "float32"
 
     def __post_init__(self) -> None:
         for name in ("width", "heads", "depth", "max_positions"):

@@ -78,6 +78,7 @@ class Decoder(nn.Module):
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.depth))
         self.final_norm = _norm(config, "before")
         self.heads = nn.ModuleDict({name: nn.Linear(config.width, vocab_size) for name in heads})
+        self.to(getattr(torch, config.dtype))
 
     def initialise(self, seed: int) -> None:
         """Draw every weight from the seed: matrices keep the size of what they map, biases start at zero."""

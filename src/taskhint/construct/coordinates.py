@@ -1,0 +1,78 @@
+"""The named coordinates of the constructed model's hidden state.
+
+| name | how many | what it holds |
+|---|---|---|
+| token s | q + 1 | 1 if the token here is s (a symbol or ⊥): the embedding |
+| mark s | q + 1 | after block 1: +1 at an input symbol s, -1 at an answer symbol s; "mark ⊥" is scratch |
+| candidate b | q | after attention 1: the smallest input symbol at ⊥, the symbol itself elsewhere |
+| remaining b | q | after attention 2: how far copies of b in the input outnumber those in the answer |
+| successor b | q | after attention 2: the smallest symbol larger than the one here |
+| spare | few | nothing; with layer normalisation they round the width, see `Plan` |
+
+With layer normalisation every coordinate has a mirror "-name" that holds its negative, so that the mean is zero.
+All are written here in units of 1; the model scales them (`Plan.unit_before`, `Plan.unit_after`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from taskhint.errors import nearest
+from taskhint.vocab import DELIMITER
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """Where each named coordinate stands. Symbols count from 0, as token ids do; ⊥ is number `symbols`."""
+
+    symbols: int
+    half: int  # coordinates without their mirrors
+    mirrored: bool
+
+    @property
+    def width(self) -> int:
+        return self.half * 2 if self.mirrored else self.half
+
+    @property
+    def token(self) -> slice:
+        return slice(0, self.symbols + 1)
+
+    @property
+    def mark(self) -> slice:
+        return slice(self.symbols + 1, 2 * self.symbols + 2)
+
+    @property
+    def candidate(self) -> slice:
+        return self._set_after_marks(0)
+
+    @property
+    def remaining(self) -> slice:
+        return self._set_after_marks(1)
+
+    @property
+    def successor(self) -> slice:
+        return self._set_after_marks(2)
+
+    def _set_after_marks(self, number: int) -> slice:
+        start = 2 * self.symbols + 2 + number * self.symbols
+        return slice(start, start + self.symbols)
+
+    @property
+    def names(self) -> list[str]:
+        """One name per coordinate, in order: "token 1", .., "token ⊥", "mark 1", .., "-token 1", .."""
+        symbols = [str(number) for number in range(1, self.symbols + 1)]
+        names = [f"{kind} {s}" for kind in ("token", "mark") for s in [*symbols, DELIMITER]]
+        names += [f"{kind} {s}" for kind in ("candidate", "remaining", "successor") for s in symbols]
+        names += [f"spare {number}" for number in range(1, self.half - len(names) + 1)]
+        return names + [f"-{name}" for name in names] if self.mirrored else names
+
+    def index(self, name: str) -> int:
+        names = self.names
+        if name not in names:
+            raise KeyError(f"no coordinate {name!r}; {nearest(name, names)}")
+        return names.index(name)
+
+
+def needed(symbols: int) -> int:
+    """Coordinates that carry something: two sets with ⊥, three without."""
+    return 5 * symbols + 2
