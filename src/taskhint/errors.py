@@ -1,13 +1,45 @@
-"""The one error that a user causes and can mend: a single line that says what was wrong and what is allowed."""
+"""What can go wrong without being a bug: each is a single line for the user, with a documented exit code."""
 
 from __future__ import annotations
 
 import difflib
+import signal
+import sys
 from collections.abc import Iterable
 
 
 class UserError(Exception):
-    """Bad input. The command line prints the message as one line and exits with code 2."""
+    """Bad input or a damaged file. The command line prints the message as one line and exits with this code."""
+
+    exit_code = 2
+
+
+class MachineError(UserError):
+    """The machine gave out: a full disk, a directory that is read-only, a process that was killed."""
+
+    exit_code = 3
+
+
+class DivergedError(UserError):
+    """A loss, gradient or weight that is not finite."""
+
+    exit_code = 4
+
+
+class Interrupted(KeyboardInterrupt):
+    """A signal asked to stop, and everything is saved. A KeyboardInterrupt, so that a loop over runs stops too."""
+
+    def __init__(self, message: str, number: int = signal.SIGINT) -> None:
+        super().__init__(message, number)
+        self.exit_code = 128 + number
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+def warn(message: str) -> None:
+    """A line on standard error that should not be overlooked."""
+    print(f"taskhint: WARNING: {message}", file=sys.stderr, flush=True)
 
 
 def nearest(word: str, allowed: Iterable[str]) -> str:

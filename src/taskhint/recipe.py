@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections.abc import Iterable
@@ -17,6 +18,7 @@ from taskhint.typed import from_json, setting_keys, to_json, with_setting
 Scale = Literal["pocket", "paper"]
 SCALES: tuple[str, ...] = get_args(Scale)
 MAX_HINTS = STREAMS - FIRST_TASK_STREAM - 1
+STORAGE_KEYS = frozenset({"checkpoint_every", "keep_checkpoints"})
 
 
 def _check(name: str, value: float, low: float, high: float) -> None:
@@ -80,6 +82,7 @@ class Recipe:
 
     Updates alternate: in every cycle the main task has `main_updates` turns and each hint its own number. `steps`
     counts all of them. The dataset is split equally among the tasks, and is visited again and again if it is small.
+    `checkpoint_every` and `keep_checkpoints` change no weight: a run can go on with other values of them.
     """
 
     name: str
@@ -95,12 +98,15 @@ class Recipe:
     hints: tuple[Hint, ...] = ()
     main_updates: int = 1
     checkpoint_every: int = 1000
+    keep_checkpoints: int = 2
     log_every: int = 50
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("batch_size", "steps", "main_updates", "checkpoint_every", "log_every"):
+        for name in ("batch_size", "steps", "checkpoint_every", "log_every"):
             _check(name, getattr(self, name), 1, 10**12)
+        for name in ("main_updates", "keep_checkpoints"):
+            _check(name, getattr(self, name), 1, 1000)
         _check("warmup_steps", self.warmup_steps, 0, self.steps)
         _check("dataset_size", self.dataset_size, 1 + len(self.hints), MAX_INDEX)
         _check("seed", self.seed, 0, 2**31 - 1)
@@ -162,9 +168,15 @@ class Recipe:
         return replace(self, **overrides)
 
     def differences(self, other: Recipe) -> list[str]:
-        """The dotted keys in which two recipes differ."""
+        """The dotted keys in which two recipes differ, of those that decide the weights."""
         mine, theirs = _flat(to_json(self)), _flat(to_json(other))
-        return sorted(key for key in mine.keys() | theirs.keys() if mine.get(key) != theirs.get(key))
+        different = {key for key in mine.keys() | theirs.keys() if mine.get(key) != theirs.get(key)}
+        return sorted(different - STORAGE_KEYS)
+
+    def fingerprint(self) -> str:
+        """SHA-256 of everything that decides the weights."""
+        deciding = {key: text for key, text in _flat(to_json(self)).items() if key not in STORAGE_KEYS}
+        return hashlib.sha256(json.dumps(deciding, sort_keys=True).encode()).hexdigest()
 
 
 def _flat(data: Any, prefix: str = "") -> dict[str, str]:

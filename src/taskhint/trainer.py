@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,14 +12,21 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from taskhint import environment
+from taskhint.checkpoint import OPTIMISER, WEIGHTS
 from taskhint.data.batch import Batch, make_batch
 from taskhint.data.dataset import Dataset
-from taskhint.errors import UserError
+from taskhint.errors import DivergedError, Interrupted
+from taskhint.failure import save_failure
+from taskhint.lock import only_process
+from taskhint.metrics import Metrics, Position
 from taskhint.optim import Optimiser, schedule
 from taskhint.progress import Progress
 from taskhint.recipe import Recipe
 from taskhint.recipes import find_recipe
-from taskhint.run import Run, create, load_weights, new_decoder, read_tensors, save_checkpoint
+from taskhint.run import Run, check_free, create, new_decoder, save_checkpoint
+from taskhint.signals import Stop, name
+from taskhint.tensors import described
 
 Report = Callable[[int, float], None]
 """Called after each update with the number of updates made and the loss."""
@@ -36,15 +42,18 @@ def train(
     """Train a recipe (or the pocket recipe of that name) into a directory; go on where the directory left off.
 
     Fields of the recipe can be given as keywords: `train("sort/standard", out="a", seed=3, batch_size=512)`.
+    SIGINT and SIGTERM finish the step, save, and raise Interrupted, which is a KeyboardInterrupt.
     """
     wanted = find_recipe(recipe) if isinstance(recipe, str) else recipe
     wanted = wanted.with_overrides(**overrides)
-    run = create(Path(out), wanted)
-    trainer = Trainer(run)
-    with Progress(wanted.steps, wanted.name, shown=progress) as bar:
-        bar.advance_to(trainer.start)
-        trainer.train(report or bar.advance_to)
-    return Run(run.path, wanted)
+    path = Path(out)
+    check_free(path, wanted)  # before the lock leaves a file in a directory that is not ours
+    with Stop() as stop, only_process(path):
+        trainer = Trainer(create(path, wanted))
+        with Progress(wanted.steps, wanted.name, shown=progress) as bar:
+            bar.advance_to(trainer.start)
+            trainer.train(report or bar.advance_to, stop)
+    return Run(path, wanted)
 
 
 class Trainer:
@@ -53,43 +62,70 @@ class Trainer:
         self.run, self.recipe = run, recipe
         self.decoder = new_decoder(recipe)
         self.optimiser = Optimiser(self.decoder, recipe.optimiser, recipe.learning_rate)
-        self.start = self._resume() if run.checkpoints() else 0
+        self.start, self._metrics_start = self._resume() if run.checkpoints() else (0, Position())
 
-    def train(self, report: Report) -> None:
-        recipe = self.recipe
-        metrics = _Metrics(self.run.path / "metrics.jsonl", self.start)
+    def train(self, report: Report, stop: Stop | None = None) -> None:
+        if self.start >= self.recipe.steps:
+            return
+        self.run.tidy(self.start)
+        environment.record(self.run.path / "environment.json", self.start)
         self.decoder.train()
+        with Metrics(self.run.path / "metrics.jsonl", self._metrics_start, self.start) as metrics:
+            self._train(report, metrics, stop or Stop())
+
+    def _train(self, report: Report, metrics: Metrics, stop: Stop) -> None:
+        recipe = self.recipe
         for step, batch in _prefetched(lambda step: batch_for(recipe, step), range(self.start, recipe.steps)):
             loss = self._update(step, batch, metrics)
-            if (step + 1) % recipe.checkpoint_every == 0 or step + 1 == recipe.steps:
-                self._save(step + 1, metrics)
-            report(step + 1, loss)
+            done = step + 1
+            stopped = stop.number
+            if done % recipe.checkpoint_every == 0 or done == recipe.steps or stopped is not None:
+                self._save(done, metrics)
+            report(done, loss)
+            if stopped is not None:
+                raise Interrupted(self._where(done, stopped), stopped)
 
-    def _update(self, step: int, batch: Batch, metrics: _Metrics) -> float:
+    def _where(self, done: int, number: int) -> str:
+        if done == self.recipe.steps:
+            return f"{name(number)} in the last step: {self.run.path} is complete and saved"
+        at = f"step {done} of {self.recipe.steps}"
+        return f"stopped by {name(number)} and saved at {at} in {self.run.path}; the same command goes on from there"
+
+    def _update(self, step: int, batch: Batch, metrics: Metrics) -> float:
         recipe = self.recipe
         task = recipe.tasks[recipe.turn(step)[0]]
         loss = functional.cross_entropy(self.decoder(batch, task.kind), batch.targets)
         loss.backward()
         norm = gradient_norm(self.decoder)
         if not (torch.isfinite(loss) and torch.isfinite(norm)):
-            raise UserError(f"step {step}: loss {loss.item()}, gradient norm {norm.item()}; stopped before the update")
+            self._fail(step, task.kind, batch, loss, norm)
         factor = schedule(step, recipe.steps, recipe.warmup_steps)
         if step % recipe.log_every < len(recipe.cycle):
             metrics.add(step, task.kind, loss.item(), norm.item(), factor * recipe.learning_rate)
         self.optimiser.step(factor)
         return loss.item()
 
-    def _save(self, step: int, metrics: _Metrics) -> None:
-        metrics.flush()
-        weights = dict(self.decoder.named_parameters())
-        save_checkpoint(self.run, step, {k: v.detach() for k, v in weights.items()}, self.optimiser.state())
+    def _fail(self, step: int, task: str, batch: Batch, loss: Tensor, norm: Tensor) -> None:
+        place = self.run.path / "failures" / f"step-{step:08d}"
+        save_failure(place, task, batch, loss, norm, self.decoder)
+        raise DivergedError(
+            f"step {step}: loss {loss.item()}, gradient norm {norm.item()}; stopped before the update; "
+            f"the batch is in {place}"
+        )
 
-    def _resume(self) -> int:
-        path = self.run.checkpoint.path
-        load_weights(self.decoder, path / "weights.safetensors")
-        expected = {name: (value.dtype, tuple(value.shape)) for name, value in self.optimiser.state().items()}
-        self.optimiser.load(read_tensors(path / "optimiser.safetensors", expected))
-        return self.run.checkpoint.step
+    def _save(self, step: int, metrics: Metrics) -> None:
+        weights = {name: value.detach() for name, value in self.decoder.named_parameters()}
+        # An update can overflow although its gradient was finite; such weights must not replace good ones.
+        bad = [name for name, value in weights.items() if not value.isfinite().all()]
+        if bad:
+            raise DivergedError(f"step {step}: the weights of {bad[0]} are not finite; no checkpoint is written")
+        save_checkpoint(self.run, step, weights, self.optimiser.state(), metrics.sync())
+
+    def _resume(self) -> tuple[int, Position]:
+        checkpoint = self.run.checkpoint
+        self.decoder.load_state_dict(checkpoint.tensors(WEIGHTS, described(dict(self.decoder.named_parameters()))))
+        self.optimiser.load(checkpoint.tensors(OPTIMISER, described(self.optimiser.state())))
+        return checkpoint.step, checkpoint.state().metrics
 
 
 def gradient_norm(decoder: torch.nn.Module) -> Tensor:
@@ -116,33 +152,3 @@ def _prefetched(make: Callable[[int], Batch], steps: range) -> Iterator[tuple[in
             if step + 1 < steps.stop:
                 coming = pool.submit(make, step + 1)
             yield step, batch
-
-
-class _Metrics:
-    """metrics.jsonl. Lines wait in memory until the next checkpoint; lines after the resumed step are dropped."""
-
-    def __init__(self, path: Path, start: int) -> None:
-        self._path = path
-        self._lines: list[str] = []
-        if path.exists():
-            path.write_text("".join(f"{line}\n" for line in _lines_before(path, start)))
-
-    def add(self, step: int, task: str, loss: float, norm: float, rate: float) -> None:
-        values = {"step": step, "task": task, "loss": loss, "gradient_norm": norm, "learning_rate": rate}
-        self._lines.append(json.dumps(values))
-
-    def flush(self) -> None:
-        with self._path.open("a") as file:
-            file.write("".join(f"{line}\n" for line in self._lines))
-            file.flush()
-            os.fsync(file.fileno())
-        self._lines.clear()
-
-
-def _lines_before(path: Path, start: int) -> Iterator[str]:
-    for line in path.read_text(errors="replace").splitlines():
-        try:
-            if json.loads(line)["step"] < start:
-                yield line
-        except (ValueError, KeyError, TypeError):
-            continue  # a line that was cut off

@@ -13,6 +13,16 @@ NormKind = Literal["before", "after", "none"]
 Activation = Literal["gelu", "relu"]
 NumberFormat = Literal["float64", "float32", "bfloat16", "float16"]
 
+# So that the number of weights can be counted, and refused, before any memory is taken.
+LARGEST = {
+    "width": 1 << 18,
+    "heads": 1 << 18,
+    "depth": 1 << 10,
+    "mlp_width": 1 << 18,
+    "head_width": 1 << 18,
+    "max_positions": 1 << 24,
+}
+
 
 @dataclass(frozen=True)
 class ModelConfig:
@@ -45,6 +55,9 @@ class ModelConfig:
         for name in ("mlp_width", "head_width"):
             if getattr(self, name) < 0:
                 raise UserError(f"model.{name}={getattr(self, name)} is negative")
+        for name, largest in LARGEST.items():
+            if getattr(self, name) > largest:
+                raise UserError(f"model.{name}={getattr(self, name)} is too large; at most {largest}")
         if self.head_width == 0 and self.width % self.heads:
             raise UserError(
                 f"model.width={self.width} is not a multiple of model.heads={self.heads}; change one of them"
