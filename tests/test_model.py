@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -11,10 +12,12 @@ import torch
 from taskhint.data.batch import make_batch
 from taskhint.data.dataset import Dataset, fresh_examples
 from taskhint.errors import UserError
+from taskhint.model.attention import grouped_attend, plain_grouped_attend
 from taskhint.model.config import ModelConfig
 from taskhint.model.decode import greedy
 from taskhint.model.decoder import Decoder
 from taskhint.model.trace import trace_names
+from taskhint.model.varlen import varlen_attend
 from taskhint.tasks import Carry, Count, Fill, Increment, Sort, Successor, Task
 from tests.reference import padded_logits, padded_loss, slow_greedy
 
@@ -156,3 +159,49 @@ def test_learned_positions_end_with_a_clear_word() -> None:
 def test_impossible_shapes_are_refused(bad: dict[str, object]) -> None:
     with pytest.raises(UserError):
         ModelConfig(**bad)  # type: ignore[arg-type]
+
+
+def causal_by_hand(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, **settings: Any) -> torch.Tensor:
+    """What the GPU's variable-length kernel promises, one example and one head at a time."""
+    assert settings["window_size"] == (-1, 0) and settings["scale"] == 1.0
+    asked, seen = settings["cu_seq_q"].tolist(), settings["cu_seq_k"].tolist()
+    assert settings["max_q"] == max(b - a for a, b in itertools.pairwise(asked))
+    assert settings["max_k"] == max(b - a for a, b in itertools.pairwise(seen))
+    out = torch.empty_like(query)
+    for (a, b), (c, d) in zip(itertools.pairwise(asked), itertools.pairwise(seen), strict=True):
+        for head in range(query.shape[1]):
+            for i in range(a, b):
+                last = d - (b - 1 - i)
+                weights = torch.softmax(query[i, head] @ key[c:last, head].T, dim=0)
+                out[i, head] = weights @ value[c:last, head]
+    return out
+
+
+@pytest.mark.parametrize("tail", [False, True])
+def test_the_variable_length_path_means_the_same(monkeypatch: pytest.MonkeyPatch, tail: bool) -> None:
+    """There is no GPU here: the kernel is replaced by what it promises; the layout around it is what is tested."""
+    monkeypatch.setattr("taskhint.model.varlen.varlen_attn", causal_by_hand)
+    groups = make_batch(Sort(), Dataset(Sort(), 0, 10**6).examples(range(20))).groups
+    tokens = sum(group.count * group.length for group in groups)
+    asking = sum(group.count * (group.tail if tail else group.length) for group in groups)
+    generator = torch.Generator().manual_seed(0)
+    q, kv = torch.randn(asking, 2, 8, generator=generator), torch.randn(tokens, 2, 2, 8, generator=generator)
+    scale = torch.rand(asking, generator=generator)
+    wanted = plain_grouped_attend(groups, tail=tail)(q, kv, scale)
+    assert (varlen_attend(q, kv, scale, groups, tail) - wanted).abs().max() < 0.05  # the kernel works in bfloat16
+
+
+@pytest.mark.parametrize("tail", [False, True])
+def test_the_fast_attention_is_the_plain_one(tail: bool) -> None:
+    groups = make_batch(Fill(), Dataset(Fill(), 0, 10**6).examples(range(50))).groups
+    tokens = sum(group.count * group.length for group in groups)
+    asking = sum(group.count * (group.tail if tail else group.length) for group in groups)
+    values = [torch.randn(shape, dtype=torch.float64) for shape in ((asking, 3, 8), (tokens, 2, 3, 8), (asking,))]
+    upstream = torch.randn(asking, 3, 8, dtype=torch.float64)
+    results = []
+    for attend in (grouped_attend(groups, tail=tail), plain_grouped_attend(groups, tail=tail)):
+        leaves = [value.clone().requires_grad_() for value in values]
+        out = attend(*leaves)
+        results.append([out, *torch.autograd.grad(out, leaves, upstream)])
+    for fast, plain in zip(*results, strict=True):
+        assert torch.allclose(fast, plain, atol=1e-10)

@@ -9,7 +9,7 @@ input positions that hold every prediction of its examples; the last block of a 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -37,13 +37,24 @@ class Batch:
     scored: Tensor | None  # (S,) scored positions among the M tail positions; None if it is all of them
     rows: Ints  # (examples,) which row of the given examples each one was, in the order of the groups
 
+    def to(self, device: torch.device) -> Batch:
+        """The same batch with its tensors on a device."""
+        scored = None if self.scored is None else self.scored.to(device)
+        return replace(
+            self,
+            tokens=self.tokens.to(device),
+            inputs=self.inputs.to(device),
+            targets=self.targets.to(device),
+            scored=scored,
+        )
+
     @property
     def scored_per_example(self) -> list[int]:
         """How many predictions each example asks for, in the order of the groups."""
         if self.scored is None:
             return [group.tail for group in self.groups for _ in range(group.count)]
         tails = np.repeat(np.arange(len(self.rows)), [g.tail for g in self.groups for _ in range(g.count)])
-        return np.bincount(tails[self.scored.numpy()], minlength=len(self.rows)).tolist()
+        return np.bincount(tails[self.scored.cpu().numpy()], minlength=len(self.rows)).tolist()
 
 
 def make_batch(task: Task, parts: Iterable[Examples]) -> Batch:

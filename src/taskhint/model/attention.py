@@ -45,10 +45,19 @@ class Attention(nn.Module):
 
 
 def grouped_attend(groups: Sequence[Group], *, tail: bool) -> Attend:
-    """Each example attends to itself alone, causally."""
-    if torch.is_grad_enabled() and max(group.length for group in groups) <= LONGEST:
-        return lambda q, kv, scale: GroupedAttention.apply(q, kv, scale, groups, tail)  # type: ignore[no-untyped-call]
-    return plain_grouped_attend(groups, tail=tail)
+    """Each example attends to itself alone, causally: in the way that suits the device and the lengths best."""
+    short = torch.is_grad_enabled() and max(group.length for group in groups) <= LONGEST
+
+    def attend(q: Tensor, kv: Tensor, scale: Tensor) -> Tensor:
+        if q.is_cuda:
+            from taskhint.model.varlen import varlen_attend
+
+            return varlen_attend(q, kv, scale, groups, tail)
+        if short:
+            return GroupedAttention.apply(q, kv, scale, groups, tail)  # type: ignore[no-untyped-call]
+        return plain_grouped_attend(groups, tail=tail)(q, kv, scale)
+
+    return attend
 
 
 def plain_grouped_attend(groups: Sequence[Group], *, tail: bool) -> Attend:

@@ -19,8 +19,8 @@ class Cache:
     def __init__(self, decoder: Decoder, rows: int, room: int) -> None:
         config = decoder.config
         shape = (rows, config.heads, room, config.each_head)
-        dtype = decoder.embedding.weight.dtype
-        self._keys, self._values = torch.empty(shape, dtype=dtype), torch.empty(shape, dtype=dtype)
+        like = decoder.embedding.weight
+        self._keys, self._values = like.new_empty(shape), like.new_empty(shape)
         self._used = 0
 
     def attend(self, q: Tensor, kv: Tensor, scale: Tensor) -> Tensor:
@@ -44,7 +44,7 @@ def greedy(decoder: Decoder, head: str, prompts: Tensor, count: int, inputs: Ten
     rows, start = prompts.shape
     caches = [Cache(decoder, rows, start + count) for _ in range(decoder.config.depth)]
     attends: list[Attend] = [cache.attend for cache in caches]
-    answer = torch.empty(rows, count, dtype=torch.long)
+    answer = torch.empty(rows, count, dtype=torch.long, device=prompts.device)
     new, done = prompts, 0
     for i in range(count):
         places = Places.of_rectangle(inputs, sequence, done, new.shape[1])

@@ -23,18 +23,19 @@ class Places:
 
     @classmethod
     def of_batch(cls, batch: Batch) -> Places:
-        position = [torch.arange(g.length).repeat(g.count) for g in batch.groups]
-        sequence = [torch.full((g.count * g.length,), g.length + 1) for g in batch.groups]
-        return cls(torch.cat(position), batch.inputs, torch.cat(sequence))
+        position = torch.cat([torch.arange(g.length).repeat(g.count) for g in batch.groups])
+        sequence = torch.cat([torch.full((g.count * g.length,), g.length + 1) for g in batch.groups])
+        device = batch.tokens.device
+        return cls(position.to(device), batch.inputs, sequence.to(device))
 
     @classmethod
     def of_rectangle(cls, inputs: Tensor, sequence: int, start: int, count: int) -> Places:
         """Tokens start..start+count of B examples that are equally long; `inputs` is (B,)."""
         rows = len(inputs)
         return cls(
-            torch.arange(start, start + count).repeat(rows),
+            torch.arange(start, start + count, device=inputs.device).repeat(rows),
             inputs.repeat_interleave(count),
-            torch.full((rows * count,), sequence),
+            torch.full((rows * count,), sequence, device=inputs.device),
         )
 
 
@@ -45,4 +46,4 @@ def tail_index(batch: Batch) -> Tensor:
         rows = first + torch.arange(g.count)[:, None] * g.length
         parts.append((rows + torch.arange(g.length - g.tail, g.length)).flatten())
         first += g.count * g.length
-    return torch.cat(parts)
+    return torch.cat(parts).to(batch.tokens.device)
