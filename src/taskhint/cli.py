@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import taskhint
-from taskhint.errors import UserError, nearest
+from taskhint.errors import Interrupted, MachineError, UserError, nearest
 
 EXAMPLES = """\
 examples:
@@ -22,6 +22,13 @@ examples:
   taskhint solve runs/tempered 5 17 43 17
   taskhint construct --out runs/constructed --max-length 5000
   taskhint report runs --out report.html
+
+exit codes:
+  0  done
+  2  bad input, a damaged file, or a run that another process works on
+  3  the machine refused: disk full, directory read-only, worker process killed
+  4  a loss, gradient or weight that is not finite; nothing of it was saved as a checkpoint
+  130, 143  stopped by SIGINT (Ctrl-C) or SIGTERM; training is saved, and the same command goes on from there
 """
 
 
@@ -37,13 +44,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = build_parser().parse_args(arguments)
         run: Callable[[argparse.Namespace], None] = options.run
         run(options)
+        sys.stdout.flush()  # a full disk behind it shows here, where it still can be told
     except UserError as error:
-        print(f"taskhint: error: {error}", file=sys.stderr)
-        return 2
+        return _say(f"error: {error}", error.exit_code)
+    except Interrupted as stopped:
+        return _say(str(stopped), stopped.exit_code)
+    except KeyboardInterrupt:
+        return _say("interrupted", 130)
     except BrokenPipeError:
         sys.stderr.close()
         return 141
+    except OSError as error:
+        return _say(f"error: {error}", MachineError.exit_code)
     return 0
+
+
+def _say(message: str, exit_code: int) -> int:
+    print(f"taskhint: {' '.join(message.splitlines())}", file=sys.stderr)
+    return exit_code
 
 
 def build_parser() -> Parser:

@@ -54,7 +54,7 @@ class Run:
     @cached_property
     def checkpoint(self) -> Checkpoint:
         """The newest whole checkpoint."""
-        problems = []
+        problems: list[str] = []
         for checkpoint in reversed(self.checkpoints()):
             problem = checkpoint.damage(self.recipe)
             if problem is None:

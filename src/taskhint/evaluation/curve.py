@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from taskhint.errors import UserError
+from taskhint.errors import UserError, warn
 from taskhint.files import json_bytes, read_json, write_atomically
+from taskhint.lock import one_at_a_time
 
 CONFIDENCE = 0.95
+LARGEST = 1 << 40  # of any count in a file: beyond it, it is damaged
 
 
 @dataclass(frozen=True)
@@ -80,8 +82,10 @@ class LengthCurve:
             scores = {int(length): _score(entry) for length, entry in data["lengths"].items()}
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise UserError(f"{where} is damaged: it is not an evaluation ({str(error)[:80]})") from None
-        if not all(isinstance(text, str) for text in texts.values()) or not all(
-            type(n) is int for n in counts.values()
+        if (
+            not all(isinstance(text, str) and text.isprintable() for text in texts.values())
+            or not all(type(n) is int and 0 <= n <= LARGEST for n in counts.values())
+            or not all(1 <= length <= LARGEST for length in scores)
         ):
             raise UserError(f"{where} is damaged: it is not an evaluation")
         return cls(**texts, **counts, scores=scores)
@@ -90,8 +94,10 @@ class LengthCurve:
 def _score(entry: Any) -> Score:
     distance = entry.get("edit_distance")
     examples, right = entry["examples"], entry["right"]
-    if type(examples) is not int or type(right) is not int or not 0 <= right <= examples or examples < 1:
+    if type(examples) is not int or type(right) is not int or not 0 <= right <= examples <= LARGEST or examples < 1:
         raise ValueError("counts")
+    if distance is not None and (type(distance) not in (int, float) or not 0 <= distance <= LARGEST):
+        raise ValueError("edit distance")
     return Score(examples, right, None if distance is None else float(distance))
 
 
@@ -102,13 +108,15 @@ def curve_path(run: Path, step: int, distribution: str) -> Path:
 def save_curve(run: Path, curve: LengthCurve) -> Path:
     """Keep a curve with the run. Lengths that were measured before stay, unless they are measured anew."""
     path = curve_path(run, curve.step, curve.distribution)
-    if path.exists():
-        try:
-            older = LengthCurve.from_json(read_json(path), str(path)).scores
-        except UserError:
-            older = {}
-        curve = LengthCurve(**{**curve.__dict__, "scores": {**older, **curve.scores}})
-    write_atomically(path, json_bytes(curve.to_json()))
+    with one_at_a_time(run / "evaluations"):
+        if path.exists():
+            try:
+                older = LengthCurve.from_json(read_json(path), str(path)).scores
+            except UserError as error:
+                warn(f"{error}; only what is measured now is kept")
+                older = {}
+            curve = replace(curve, scores={**older, **curve.scores})
+        write_atomically(path, json_bytes(curve.to_json()))
     return path
 
 
