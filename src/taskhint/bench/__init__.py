@@ -1,0 +1,1 @@
+"""How fast it is: beside what people use, beside what the machine can do, and what it would cost elsewhere."""

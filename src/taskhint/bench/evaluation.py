@@ -1,0 +1,151 @@
+"""Exact match at length 100: our one pass over the right answers against greedy decoding with a cache.
+
+Both judge the same sequences with the same weights, and both must find the same first error in every one of them.
+
+Shapes: B sequences, P prompt tokens, A answer tokens.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from taskhint.bench.contestants import hugging_face, need_packages
+from taskhint.bench.memory import LONG, SEQUENCES, peak_mib
+from taskhint.bench.timing import Work, alternate, medians, say, timed
+from taskhint.data.dataset import fresh_examples
+from taskhint.evaluation.exact import judge, score
+from taskhint.model.decoder import Decoder
+from taskhint.random_bits import Ints
+from taskhint.recipes import find_recipe
+from taskhint.tasks.task import Examples, Task
+from taskhint.trainer import train
+
+LENGTH = 100
+COMPARED = 1024
+UPDATES = 300
+BATCH_SIZES = (64, 256, 1024)
+ROUNDS = 3
+SEED = 0
+
+
+def measure(rounds: int | None = None) -> dict[str, Any]:
+    """The document under "evaluate"."""
+    need_packages(["transformers"])
+    decoder, task = trained_sorter()
+    long = peak_mib("evaluate")
+    return {
+        f"length-{LENGTH}": measure_length(decoder, task, LENGTH, COMPARED, rounds or ROUNDS),
+        f"length-{LONG}": {
+            "ours": SEQUENCES / long["seconds"],
+            "against": {},
+            "sequences": SEQUENCES,
+            "peak_memory_mib": long["mib"],
+        },
+    }
+
+
+def trained_sorter(updates: int = UPDATES) -> tuple[Decoder, Task]:
+    """A plain sorter that makes its first error here and there: an untrained one would fail at once everywhere."""
+    recipe = find_recipe("sort/standard").with_steps(updates)
+    say(f"evaluate: training a sorter for {updates} updates")
+    with tempfile.TemporaryDirectory() as directory:
+        run = train(recipe, Path(directory) / "run")
+        return run.model, run.task.for_test("uniform")
+
+
+def measure_length(
+    decoder: Decoder,
+    task: Task,
+    length: int,
+    count: int,
+    rounds: int,
+    batch_sizes: tuple[int, ...] = BATCH_SIZES,
+) -> dict[str, Any]:
+    """Sequences per second of both, and whether they agree on every sequence."""
+    examples = fresh_examples(task, SEED, length, 0, count)
+    generate = hugging_face_errors(decoder, task, examples)
+    tried = {}
+    for size in batch_sizes:
+        say(f"evaluate: generate in batches of {size}")
+        tried[size] = count / timed(lambda _, size=size: generate(size))  # type: ignore[misc]
+    best = max(tried, key=lambda size: tried[size])
+    works: dict[str, Work] = {
+        "ours": lambda _: score(decoder, task, SEED, length, count, edit_distance=False),
+        "transformers": lambda _: generate(best),
+    }
+    seconds = medians(alternate(works, rounds, f"evaluate, length {length}"))
+    return {
+        "ours": count / seconds["ours"],
+        "against": {"transformers": seconds["transformers"] / seconds["ours"]},
+        "transformers": count / seconds["transformers"],
+        "batch_sizes": {str(size): rate for size, rate in tried.items()},
+        "best_batch_size": best,
+        "rounds": rounds,
+        "threads": torch.get_num_threads(),
+        **agreement(decoder, task, examples, our_errors(decoder, task, examples), generate(best)),
+    }
+
+
+def our_errors(decoder: Decoder, task: Task, examples: Examples, at_once: int = 64) -> Ints:
+    """(B,) the place of the first error in each answer, -1 where there is none."""
+    parts = [judge(decoder, task, _rows(examples, slice(i, i + at_once))) for i in range(0, len(examples), at_once)]
+    return np.concatenate([part.first_error for part in parts])
+
+
+def _rows(examples: Examples, rows: slice) -> Examples:
+    return Examples(examples.tokens[rows], examples.prompts[rows], examples.sizes[rows], examples.inputs[rows])
+
+
+def hugging_face_errors(decoder: Decoder, task: Task, examples: Examples) -> Callable[[int], Ints]:
+    """From a batch size to the places of the first errors in what `generate` answers. Prompts are equally long."""
+    model: Any = hugging_face(decoder, task.kind).model.eval()
+    prompt, size = int(examples.prompts[0]), int(examples.sizes[0])
+    tokens = torch.from_numpy(examples.tokens)
+    settings = {"max_new_tokens": size - prompt, "do_sample": False, "use_cache": True, "pad_token_id": task.vocab.pad}
+
+    @torch.inference_mode()
+    def errors(batch_size: int) -> Ints:
+        begun = tokens[:, :prompt].split(batch_size)
+        whole = [model.generate(part, attention_mask=torch.ones_like(part), **settings) for part in begun]
+        return first_errors(torch.cat(whole).numpy()[:, prompt:], examples.tokens[:, prompt:])
+
+    return errors
+
+
+def first_errors(answers: Ints, right: Ints) -> Ints:
+    """(B,) of two (B, A)."""
+    wrong = answers != right
+    return np.where(wrong.any(axis=1), wrong.argmax(axis=1), -1)
+
+
+def agreement(decoder: Decoder, task: Task, examples: Examples, ours: Ints, theirs: Ints) -> dict[str, Any]:
+    """How many sequences have the same verdict, and the same first error; and each exception with its logit gap."""
+    different = np.flatnonzero(ours != theirs)
+    return {
+        "compared": len(examples),
+        "right": int((ours < 0).sum()),
+        "different_places_of_first_error": len(np.unique(ours)),
+        "same_verdict": int(((ours < 0) == (theirs < 0)).sum()),
+        "same_first_error": len(examples) - len(different),
+        "exceptions": [_exception(decoder, task, examples, int(row), ours, theirs) for row in different],
+    }
+
+
+@torch.no_grad()
+def _exception(
+    decoder: Decoder, task: Task, examples: Examples, row: int, ours: Ints, theirs: Ints
+) -> dict[str, float]:
+    """The gap between the two largest logits where the two begin to disagree: rounding decides if it is tiny."""
+    places = [int(place) for place in (ours[row], theirs[row]) if place >= 0]
+    prompt = int(examples.prompts[row])
+    tokens = torch.from_numpy(examples.tokens[row : row + 1, :-1])
+    logits = decoder.trace(tokens, task.kind, int(examples.inputs[row]))["logits"][0, prompt - 1 + min(places)]
+    top = logits.topk(2).values
+    gap = float(top[0] - top[1])
+    return {"row": row, "ours": int(ours[row]), "transformers": int(theirs[row]), "logit_gap": gap}
