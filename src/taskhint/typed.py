@@ -124,10 +124,11 @@ def _read_fields(wanted: Any, data: Any, where: str) -> Any:
     for name in data:
         if name not in names:
             raise UserError(f"{where} has an unknown key {name!r:.60}; {nearest(name, names)}")
-    missing = [name for name in names if name not in data]
+    # A field with a default may be missing: files written before it existed stay readable.
+    missing = [f.name for f in dataclasses.fields(wanted) if f.name not in data and f.default is dataclasses.MISSING]
     if missing:
         raise UserError(f"{where} lacks {', '.join(missing)}")
-    return wanted(**{name: from_json(types_by_name[name], data[name], f"{where}.{name}") for name in names})
+    return wanted(**{name: from_json(types_by_name[name], data[name], f"{where}.{name}") for name in data})
 
 
 def _read_plain(wanted: Any, data: Any, where: str) -> Any:
