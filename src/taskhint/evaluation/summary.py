@@ -39,6 +39,9 @@ class Series:
     points: dict[int, Point]
 
 
+_UPDATE_KEYS = {"steps", "warmup_steps", "main_updates", "checkpoint_every", "log_every"}
+
+
 def find_runs(directory: Path) -> list[tuple[Path, Recipe]]:
     """Every run in a directory, at any depth."""
     if not directory.is_dir():
@@ -68,10 +71,17 @@ def summarise(directory: Path) -> list[Series]:
 
 
 def _labels(recipes: Iterable[Recipe]) -> dict[Recipe, str]:
-    """The recipe's name, and its updates where several recipes share that name."""
+    """The recipe's name; where several share a name, also the settings in which they differ."""
     all_recipes = list(recipes)
-    names = [recipe.name for recipe in all_recipes]
-    return {r: r.name if names.count(r.name) == 1 else f"{r.name}, {updates_text(r)}" for r in all_recipes}
+    labels = {}
+    for recipe in all_recipes:
+        others = [other for other in all_recipes if other.name == recipe.name]
+        keys = sorted({key for other in others for key in recipe.differences(other)} - _UPDATE_KEYS)
+        parts = [f"{key} {recipe.setting(key)}" for key in keys]
+        if len({(other.steps, other.main_updates) for other in others}) > 1:
+            parts.insert(0, updates_text(recipe))
+        labels[recipe] = ", ".join([recipe.name, *parts])
+    return labels
 
 
 def updates_text(recipe: Recipe) -> str:
