@@ -3,7 +3,8 @@
 | name | how many | what it holds |
 |---|---|---|
 | token s | q + 1 | 1 if the token here is s (a symbol or ⊥): the embedding |
-| mark s | q + 1 | after block 1: +1 at an input symbol s, -1 at an answer symbol s; "mark ⊥" is scratch |
+| after ⊥ | 1 | after attention 1: about 1 from ⊥ on, exactly 0 before it; block 1's MLP uses it up |
+| mark b | q | after block 1: 1 at an input symbol b, -1 at an answer symbol b |
 | candidate b | q | after attention 1: the smallest input symbol at ⊥, the symbol itself elsewhere |
 | remaining b | q | after attention 2: how far copies of b in the input outnumber those in the answer |
 | successor b | q | after attention 2: the smallest symbol larger than the one here |
@@ -38,31 +39,35 @@ class Coordinates:
         return slice(0, self.symbols + 1)
 
     @property
+    def after(self) -> int:
+        return self.symbols + 1
+
+    @property
     def mark(self) -> slice:
-        return slice(self.symbols + 1, 2 * self.symbols + 2)
+        return self._set(0)
 
     @property
     def candidate(self) -> slice:
-        return self._set_after_marks(0)
+        return self._set(1)
 
     @property
     def remaining(self) -> slice:
-        return self._set_after_marks(1)
+        return self._set(2)
 
     @property
     def successor(self) -> slice:
-        return self._set_after_marks(2)
+        return self._set(3)
 
-    def _set_after_marks(self, number: int) -> slice:
-        start = 2 * self.symbols + 2 + number * self.symbols
+    def _set(self, number: int) -> slice:
+        start = self.symbols + 2 + number * self.symbols
         return slice(start, start + self.symbols)
 
     @property
     def names(self) -> list[str]:
-        """One name per coordinate, in order: "token 1", .., "token ⊥", "mark 1", .., "-token 1", .."""
+        """One name per coordinate, in order: "token 1", .., "token ⊥", "after ⊥", "mark 1", .., "-token 1", .."""
         symbols = [str(number) for number in range(1, self.symbols + 1)]
-        names = [f"{kind} {s}" for kind in ("token", "mark") for s in [*symbols, DELIMITER]]
-        names += [f"{kind} {s}" for kind in ("candidate", "remaining", "successor") for s in symbols]
+        names = [*(f"token {s}" for s in [*symbols, DELIMITER]), f"after {DELIMITER}"]
+        names += [f"{kind} {s}" for kind in ("mark", "candidate", "remaining", "successor") for s in symbols]
         names += [f"spare {number}" for number in range(1, self.half - len(names) + 1)]
         return names + [f"-{name}" for name in names] if self.mirrored else names
 
@@ -74,5 +79,5 @@ class Coordinates:
 
 
 def needed(symbols: int) -> int:
-    """Coordinates that carry something: two sets with ⊥, three without."""
+    """Coordinates that carry something."""
     return 5 * symbols + 2

@@ -15,6 +15,7 @@ import torch
 from taskhint.construct.coordinates import Coordinates, needed
 from taskhint.errors import UserError, nearest
 from taskhint.model.config import NumberFormat
+from taskhint.tasks.lengths import MAX_LENGTH
 
 FORMATS: tuple[str, ...] = get_args(NumberFormat)
 
@@ -27,9 +28,9 @@ _SUMS = torch.float32  # the shorter formats are summed in this one
 class Plan:
     """Every free number of the construction.
 
-    Logits are in units of β·ln m: `own` for a key of the query's own symbol, `delimiter` for ⊥ where a symbol looks for
-    it, and 1 between neighbouring symbols where the smallest is sought. `remaining` and `successor` are what the two
-    heads of block 2 write; the smallest useful average is 1/(2N-1), so remaining/successor must be over 2N.
+    Logits are in units of β·ln m: `own` for the one kind of key that a query looks for (its own symbol, or ⊥), and 1
+    between neighbouring symbols where the smallest is sought. `remaining` and `successor` are what the two heads of
+    block 2 write; the smallest useful average is 1/(2N-1), so remaining/successor must be over 2N.
     `unit_before` and `unit_after` are the size of a 1 in the stream before and after the first layer normalisation.
     """
 
@@ -38,7 +39,6 @@ class Plan:
     dtype: NumberFormat
     beta: float
     own: float
-    delimiter: float
     remaining: float
     successor: float
     unit_before: float = 1.0
@@ -62,7 +62,6 @@ def make_plan(symbols: int, max_length: int, layer_norm: bool, number_format: st
         dtype=cast(NumberFormat, number_format),
         beta=beta,
         own=own,
-        delimiter=2 * own,
         remaining=remaining,
         successor=remaining / ratio,
         unit_before=16.0 if layer_norm else 1.0,  # so that the norm's own small constant is lost beside it
@@ -78,15 +77,19 @@ def as_dtype(number_format: str) -> torch.dtype:
 
 
 def largest_length(number_format: str, layer_norm: bool) -> int:
-    """The longest input that the construction can serve in a number format.
+    """The longest input that may be asked for: what the number format serves, as far as a task can be that long."""
+    return min(MAX_LENGTH, exact_length(number_format, layer_norm))
 
-    Copies are counted by a sum of +1 and -1. Without normalisation those are exact at answer symbols, and at input
-    symbols at most one rounding below 1; the sum must be right to 1/4. Normalisation rounds them to the short formats
-    exactly, but in the formats in which the sum itself is made it leaves both kinds a few roundings apart.
+
+def exact_length(number_format: str, layer_norm: bool) -> int:
+    """The longest input that the construction serves in a number format.
+
+    Copies are counted by sums of +1 and -1, exact as long as 2N terms are. Layer normalisation is computed in the
+    format of the sums and may leave marks of inputs and answers a few roundings apart; a short format rounds that away.
     """
     dtype = as_dtype(number_format)
     summed = torch.float64 if dtype == torch.float64 else _SUMS
-    spare_bits = 8 if layer_norm and dtype == summed else 2
+    spare_bits = 6 if layer_norm and dtype == summed else 1
     longest = 2 ** (significand_bits(summed) - spare_bits)
     if dtype == torch.float16:  # ln m needs m itself, and up to 2N keys are seen
         longest = min(longest, int(torch.finfo(dtype).max) // 2)
@@ -119,9 +122,9 @@ def _check(symbols: int, max_length: int, layer_norm: bool, number_format: str) 
     if symbols < 2:
         raise UserError(f"--symbols {symbols} is too few; at least 2")
     if symbols > (most := most_symbols(number_format)):
-        raise UserError(f"--symbols {symbols} is more than {number_format} can order; at most {most}")
+        raise UserError(f"--symbols {symbols} is too many; in {number_format} at most {most}")
     if max_length < 1:
         raise UserError(f"--max-length {max_length} is too short; at least 1")
     if max_length > (longest := largest_length(number_format, layer_norm)):
         norm = " with layer normalisation" if layer_norm else ""
-        raise UserError(f"--max-length {max_length} is more than {number_format} can serve{norm}; at most {longest}")
+        raise UserError(f"--max-length {max_length} is too long; in {number_format}{norm} at most {longest}")

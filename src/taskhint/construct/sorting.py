@@ -8,9 +8,9 @@ training uses, saved as an ordinary run.
 
 | part | what it does |
 |---|---|
-| block 1, head 0 | marks: an input symbol finds itself, an answer symbol finds ⊥ |
+| block 1, head 0 | every token looks for ⊥: "after ⊥" |
 | block 1, head 1 | candidates: ⊥ finds the smallest symbol of the input, a symbol finds itself |
-| block 1, MLP | an answer symbol a turns its "mark ⊥" into minus "mark a" |
+| block 1, MLP | marks a symbol by +1 before ⊥ and -1 after it, exactly; cleans up what attention left inexact |
 | block 2, head 0 | a symbol averages the marks of its own kind: (copies in - copies out) / (copies in + copies out) |
 | block 2, head 1 | a symbol finds the smallest one that is larger |
 | block 2, MLP | every position but ⊥ drops its candidates |
@@ -42,7 +42,7 @@ Weights = dict[str, Tensor]
 """The decoder's parameters by name, written in place."""
 
 NAME = "construct/sort"
-MARKS_HEAD, CANDIDATES_HEAD = 0, 1
+DELIMITER_HEAD, CANDIDATES_HEAD = 0, 1
 REMAINING_HEAD, SUCCESSOR_HEAD = 0, 1
 
 
@@ -67,7 +67,7 @@ def recipe_for(plan: Plan) -> Recipe:
         width=coordinates.width,
         heads=2,
         depth=2,
-        mlp_width=coordinates.symbols,
+        mlp_width=3 * coordinates.symbols + 1,
         head_width=coordinates.symbols + 1,
         activation="relu",
         norm="after" if coordinates.mirrored else "none",
@@ -126,11 +126,10 @@ def _set_first_attention(weights: Weights, plan: Plan) -> None:
     each = torch.eye(q + 1)
     maps, out = _heads(weights, plan, 0, plan.unit_before)
 
-    query, key, value = maps[:, MARKS_HEAD]
-    query[:, at.token] = plan.own * each
-    query[q, :q] = plan.delimiter  # every symbol asks for ⊥ more than for itself; before ⊥ there is none to find
-    key[:, at.token] = value[:, at.token] = each
-    out[at.mark, MARKS_HEAD] = each
+    query, key, value = maps[:, DELIMITER_HEAD]
+    query[q, at.token] = plan.own
+    key[q, q] = value[q, q] = 1.0
+    out[at.after, DELIMITER_HEAD, q] = 1.0
 
     query, key, value = maps[:, CANDIDATES_HEAD]
     query[:, at.token] = plan.own * each
@@ -141,12 +140,22 @@ def _set_first_attention(weights: Weights, plan: Plan) -> None:
 
 
 def _set_first_mlp(weights: Weights, plan: Plan) -> None:
+    """No biases and no thresholds near 1: whatever rounding or leaks there were, symbols get a mark of exactly ±1.
+
+    mark b      += 2 relu(token b - 2 after ⊥) - relu(token b)
+    candidate b += relu(token b) - relu(candidate b - token ⊥)
+    after ⊥     -= relu(after ⊥)
+    """
     at, q = plan.coordinates, plan.coordinates.symbols
-    up, down = weights["blocks.0.mlp.up.weight"], weights["blocks.0.mlp.down.weight"]
-    up[:, at.token] = torch.eye(q, q + 1)
-    up[:, at.mark][:, q] = 1.0
-    weights["blocks.0.mlp.up.bias"].fill_(-plan.unit_before)  # on only where "token b" and "mark ⊥" are both there
-    down[at.mark] = -torch.cat([torch.eye(q), torch.ones(1, q)])
+    up, down, each = weights["blocks.0.mlp.up.weight"], weights["blocks.0.mlp.down.weight"], torch.eye(q)
+    before, here, found = slice(0, q), slice(q, 2 * q), slice(2 * q, 3 * q)
+    up[before, :q] = up[here, :q] = up[found, at.candidate] = each
+    up[before, at.after] = -2.0
+    up[found, q] = -1.0
+    up[-1, at.after] = 1.0
+    down[at.mark, before], down[at.mark, here] = 2.0 * each, -each
+    down[at.candidate, here], down[at.candidate, found] = each, -each
+    down[at.after, -1] = -1.0
     _mirror(down, at)
 
 
@@ -158,7 +167,7 @@ def _set_second_attention(weights: Weights, plan: Plan) -> None:
     query, key, value = maps[:, REMAINING_HEAD]
     query[:, at.token] = plan.own * each
     key[:, at.token] = each
-    value[:q, at.mark] = plan.remaining * each[:q]
+    value[:q, at.mark] = plan.remaining * torch.eye(q)
     out[at.remaining, REMAINING_HEAD] = each[:q]
 
     query, key, value = maps[:, SUCCESSOR_HEAD]
@@ -175,9 +184,9 @@ def _set_second_attention(weights: Weights, plan: Plan) -> None:
 def _set_second_mlp(weights: Weights, plan: Plan) -> None:
     at, q = plan.coordinates, plan.coordinates.symbols
     up, down = weights["blocks.1.mlp.up.weight"], weights["blocks.1.mlp.down.weight"]
-    up[:, at.candidate] = torch.eye(q)
-    up[:, at.token][:, q] = -1.0  # off at ⊥: no candidate is larger than "token ⊥"
-    down[at.candidate] = -torch.eye(q)
+    up[:q, at.candidate] = torch.eye(q)
+    up[:q, q] = -1.0  # off at ⊥: no candidate is larger than "token ⊥"
+    down[at.candidate, :q] = -torch.eye(q)
     _mirror(down, at)
 
 
