@@ -167,6 +167,10 @@ class Recipe:
         """A copy with some fields replaced."""
         return replace(self, **overrides)
 
+    def setting(self, key: str) -> str:
+        """What a recipe says at a dotted key, as text; empty if it has no such key."""
+        return _flat(to_json(self)).get(key, "").strip('"')
+
     def differences(self, other: Recipe) -> list[str]:
         """The dotted keys in which two recipes differ, of those that decide the weights."""
         mine, theirs = _flat(to_json(self)), _flat(to_json(other))
