@@ -25,6 +25,7 @@ LAYERS = [
     "trainer",
     "evaluation",
     "listing",
+    "probe",
     "figures",
     "report",
     "parallel",

@@ -21,6 +21,7 @@ examples:
   taskhint evaluate runs/tempered --lengths 100 --distribution rep:3 --edit-distance --json
   taskhint solve runs/tempered 5 17 43 17
   taskhint construct --out runs/constructed --max-length 5000
+  taskhint probe runs/tempered runs/constructed --out inside --input "5 17 43 78 92"
   taskhint report runs --out report.html
 
 exit codes:
@@ -73,7 +74,7 @@ def build_parser() -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"taskhint {taskhint.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for add in (_add_list, _add_train, _add_evaluate, _add_solve, _add_construct, _add_report, _add_demo):
+    for add in (_add_list, _add_train, _add_evaluate, _add_solve, _add_construct, _add_probe, _add_report, _add_demo):
         add(commands)
     commands.choices = _Choices(commands.choices)
     return parser
@@ -220,6 +221,33 @@ def _construct(options: argparse.Namespace) -> None:
 
     run = construct(options.out, options.symbols, options.max_length, options.layer_norm, options.dtype)
     print(f"{run.path}: sorts up to {options.max_length} of the symbols 1..{options.symbols}, in {options.dtype}")
+
+
+def _add_probe(commands: Any) -> None:
+    parser = _command(
+        commands,
+        "probe",
+        _probe,
+        "look inside runs: bases, projections, mechanisms, attention, first errors; as figures, numbers and a page",
+        'taskhint probe runs/standard runs/tempered --out inside --input "5 17 43 78 92"',
+    )
+    parser.add_argument("run_dirs", metavar="RUN", nargs="+", help="run directories; several are also compared")
+    parser.add_argument("--out", metavar="DIR", required=True, help="where index.html, figures and numbers go")
+    parser.add_argument("--input", metavar="SYMBOLS", help='the input to look at token by token, as "5 17 43 78 92"')
+    parser.add_argument(
+        "--lengths", type=_lengths, metavar="N,N,...", help="input lengths (default: 5 to 100 for sort)"
+    )
+    parser.add_argument("--examples", type=_whole, default=200, metavar="N", help="test sequences per length (200)")
+    _add_threads(parser)
+
+
+def _probe(options: argparse.Namespace) -> None:
+    _use_threads(options)
+    from taskhint.report.probe_page import mechanisms_table, write_probe
+
+    out = Path(options.out)
+    found = write_probe(options.run_dirs, out, options.input, options.lengths, options.examples, progress=True)
+    print(f"{mechanisms_table(found)}\nPage: {out / 'index.html'}")
 
 
 def _add_report(commands: Any) -> None:

@@ -53,6 +53,11 @@ class Comparison:
     examples: int
     runs: tuple[Compared, ...]
 
+    @property
+    def trained_up_to(self) -> int | None:
+        """The longest length that any of the runs was trained on."""
+        return max((run.trained_up_to for run in self.runs if run.trained_up_to is not None), default=None)
+
 
 def compare(studies: Sequence[Study]) -> list[Comparison]:
     """A comparison for every task that at least two of the studies share."""

@@ -126,11 +126,22 @@ class ErrorsAtLength:
     counts: dict[str, dict[str, int]]  # step kind -> error kind -> sequences
     places: tuple[int, ...]  # first errors by tenth of the answer
 
-    def by_error(self, kind: str) -> int:
-        return sum(errors[kind] for errors in self.counts.values())
+    def share_of_error(self, kind: str) -> float:
+        """The share of all sequences whose first error is of this kind."""
+        return sum(errors[kind] for errors in self.counts.values()) / self.sequences
 
-    def by_step(self, kind: str) -> int:
-        return sum(self.counts[kind].values())
+    @property
+    def share_right(self) -> float:
+        return self.right / self.sequences
+
+    def risk_of_step(self, kind: str) -> float | None:
+        """First errors at such steps per step that was reached; None if none was."""
+        return sum(self.counts[kind].values()) / self.reached[kind] if self.reached[kind] else None
+
+    @property
+    def share_of_places(self) -> list[float]:
+        """The shares of the failed sequences that fail in each tenth of the answer."""
+        return [count / max(1, sum(self.places)) for count in self.places]
 
 
 @dataclass(frozen=True)

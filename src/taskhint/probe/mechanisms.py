@@ -2,10 +2,10 @@
 
 Shapes: B examples, P positions, A answer positions, q symbols.
 
-Every mechanism is one function from a View to a Verdict: where it is asked for, and where it holds. All of them take plain
-dot products of the stream with the embedding rows (encoder basis) or with the main head's unembedding rows (decoder
-basis), as the paper does: the last norm and the head's bias are not applied. Only symbols compete, not ⊥, PAD or NONE. A
-symbol is largest only if it is larger than every other; a tie is none.
+Every mechanism is one function from a View to a Verdict: where it is asked for, and where it holds. All of them take
+plain dot products of the stream with the embedding rows (encoder basis) or with the main head's unembedding rows
+(decoder basis), as the paper does: the last norm and the head's bias are not applied. Only symbols compete, not ⊥, PAD
+or NONE. A symbol is largest only if it is larger than every other; a tie is none.
 
 The first attention is that of block 0, the last attention and the last MLP are those of the last block: in the paper's
 depth-2 models the first and the second.
@@ -42,8 +42,10 @@ def min_finding(view: View) -> Verdict:
 
 def identity_successor(view: View) -> Verdict:
     """At answer positions after the last attention the token and the right next symbol have the two largest projections
-    on the decoder basis, in either order. Where the token must be repeated the two are one symbol, and that one must have
-    the largest projection."""
+    on the decoder basis, in either order.
+
+    Where the token must be repeated the two are one symbol, and that one must have the largest projection.
+    """
     held = stand_out(_before_last_mlp(view), view.tokens[:, view.answer], view.following[:, view.answer])
     return Verdict(torch.ones_like(held), held)
 

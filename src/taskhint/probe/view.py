@@ -83,7 +83,7 @@ class View:
         return self.subject.task.vocab.symbols
 
     def on_encoder(self, name: str, positions: slice) -> Tensor:
-        """(B, P, q) dot products of a traced stream with each symbol's embedding row: the plain ones, nothing normed."""
+        """(B, P, q) dot products of a traced stream with each symbol's embedding row: plain, nothing is normed."""
         return _exact(self.trace[name][:, positions]) @ self.subject.encoder_basis[: self.symbols].T
 
     def on_decoder(self, name: str, positions: slice) -> Tensor:

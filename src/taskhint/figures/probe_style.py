@@ -1,0 +1,83 @@
+"""What all figures of probes share."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+from matplotlib.figure import Figure
+
+from taskhint.figures.curves import COLOURS, MARKERS
+from taskhint.probe.shares import Share
+
+GREY = "#8a8a8a"
+BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY = COLOURS[:6]
+
+
+def new_figure(width: float, height: float) -> Figure:
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def tidy(panel: Any, title: str = "", x: str = "", y: str = "") -> None:
+    if title:
+        panel.set_title(title, fontsize=10)
+    panel.set_xlabel(x)
+    panel.set_ylabel(y)
+    panel.grid(alpha=0.25)
+    panel.tick_params(labelsize=8.5)
+    for side in ("top", "right"):
+        panel.spines[side].set_visible(False)
+
+
+def mark_training(panel: Any, longest: int | None, says: bool = True) -> None:
+    """Shade the lengths that were trained."""
+    if longest is None:
+        return
+    panel.axvspan(0, longest, color="#000000", alpha=0.05, lw=0)
+    if says:
+        place = panel.get_xaxis_transform()
+        panel.text(longest, 0.01, " trained up to here", fontsize=7.5, color="#666666", va="bottom", transform=place)
+
+
+def percent_axis(panel: Any) -> None:
+    panel.set_ylim(-4, 104)
+    panel.set_xlim(left=0)
+
+
+def draw_shares(panel: Any, shares: Mapping[int, Share], number: int, label: str, **style: Any) -> None:
+    """A share by length in percent with its interval; lengths without a position to ask are left out."""
+    asked = {length: share for length, share in shares.items() if share.share is not None}
+    colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
+    lengths = list(asked)
+    means = [100 * (share.share or 0.0) for share in asked.values()]
+    panel.plot(lengths, means, **{"color": colour, "marker": marker, "ms": 4.5, "lw": 1.6, "label": label, **style})
+    low = [100 * share.interval[0] for share in asked.values()]
+    high = [100 * share.interval[1] for share in asked.values()]
+    panel.fill_between(lengths, low, high, color=style.get("color", colour), alpha=0.15, lw=0)
+
+
+def legend_below(figure: Figure, panels: Sequence[Any], columns: int) -> None:
+    """One legend for all panels, an entry per label."""
+    found: dict[str, Any] = {}
+    for panel in panels:
+        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
+            found.setdefault(label, handle)
+    figure.legend(
+        list(found.values()),
+        list(found),
+        loc="outside lower center",
+        ncols=min(columns, max(1, len(found))),
+        frameon=False,
+        fontsize=9,
+    )
+
+
+def as_png(figure: Figure) -> bytes:
+    data = io.BytesIO()
+    figure.savefig(data, format="png", dpi=130, metadata={"Software": None})
+    return data.getvalue()
