@@ -21,8 +21,11 @@ from torch import Tensor
 
 from taskhint.errors import UserError
 from taskhint.files import (
+    MAX_JSON_BYTES,
     json_bytes,
     make_directory,
+    parse_json,
+    read_bytes,
     read_json,
     storing,
     sync_directory,
@@ -75,10 +78,14 @@ class Checkpoint:
 
     def manifest(self) -> dict[str, FileSum]:
         path = self.path / MANIFEST
-        data = read_json(path)
+        written = read_bytes(path, MAX_JSON_BYTES)
+        data = parse_json(path, written)
         if not isinstance(data, dict) or set(data) != {WEIGHTS, OPTIMISER, STATE}:
             raise UserError(f"{path} is damaged: it does not list the files of a checkpoint")
-        return {name: from_json(FileSum, entry, f"{path}: {name}") for name, entry in data.items()}
+        manifest = {name: from_json(FileSum, entry, f"{path}: {name}") for name, entry in data.items()}
+        if written != json_bytes(data):
+            raise UserError(f"{path} is damaged: it is not as it was written")  # its own bytes have no other check
+        return manifest
 
     def state(self) -> State:
         path = self.path / STATE
@@ -121,6 +128,7 @@ def write_checkpoint(directory: Path, state: State, weights: bytes, optimiser: b
     with storing(final):
         make_directory(directory)
         temporary = temporary_name(final)
+        shutil.rmtree(temporary, ignore_errors=True)  # of a dead process that had the same number
         try:
             temporary.mkdir()
             _write_files(temporary, {WEIGHTS: weights, OPTIMISER: optimiser, STATE: json_bytes(to_json(state))})
@@ -147,6 +155,7 @@ def remove_checkpoint(checkpoint: Checkpoint) -> None:
     """Renamed before it is emptied, so that a part of it never stands under its name."""
     with storing(checkpoint.path):
         doomed = temporary_name(checkpoint.path.with_name(f"old-{checkpoint.path.name}"))
+        shutil.rmtree(doomed, ignore_errors=True)
         checkpoint.path.rename(doomed)
         shutil.rmtree(doomed)
 

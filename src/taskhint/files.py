@@ -24,7 +24,7 @@ def storing(path: Path) -> Iterator[None]:
     """Turns what the machine refuses into one clear line that names the path."""
     try:
         yield
-    except NotADirectoryError:
+    except (NotADirectoryError, FileExistsError):
         raise UserError(f"{path} cannot be written: a part of the path is a file") from None
     except OSError as error:
         raise MachineError(f"{path} cannot be written: {error.strerror or error}") from None
@@ -109,7 +109,10 @@ def read_bytes(path: Path, limit: int) -> bytes:
 
 def read_json(path: Path) -> Any:
     """The document in a file, or a UserError that names the file."""
-    data = read_bytes(path, MAX_JSON_BYTES)
+    return parse_json(path, read_bytes(path, MAX_JSON_BYTES))
+
+
+def parse_json(path: Path, data: bytes) -> Any:
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:

@@ -86,6 +86,11 @@ class Run:
         for checkpoint in self.checkpoints():
             if checkpoint.step > step:
                 set_aside(checkpoint)
+        self.drop_old_checkpoints()
+
+    def drop_old_checkpoints(self) -> None:
+        for old in self.checkpoints()[: -self.recipe.keep_checkpoints]:
+            remove_checkpoint(old)
 
     def solve(self, symbols: Sequence[int | str]) -> list[str]:
         """The model's answer to an input that is written as its symbols, decoded greedily."""
@@ -161,5 +166,4 @@ def save_checkpoint(
     """Write a checkpoint; then drop the oldest beyond the number kept. A run that never trains has no optimiser."""
     state = State(step, run.recipe.fingerprint(), metrics or Position())
     write_checkpoint(run.path / "checkpoints", state, tensor_bytes(weights), tensor_bytes(optimiser))
-    for old in run.checkpoints()[: -run.recipe.keep_checkpoints]:
-        remove_checkpoint(old)
+    run.drop_old_checkpoints()

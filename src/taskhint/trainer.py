@@ -65,9 +65,9 @@ class Trainer:
         self.start, self._metrics_start = self._resume() if run.checkpoints() else (0, Position())
 
     def train(self, report: Report, stop: Stop | None = None) -> None:
+        self.run.tidy(self.start)
         if self.start >= self.recipe.steps:
             return
-        self.run.tidy(self.start)
         environment.record(self.run.path / "environment.json", self.start)
         self.decoder.train()
         with Metrics(self.run.path / "metrics.jsonl", self._metrics_start, self.start) as metrics:
