@@ -86,7 +86,9 @@ def kill_at_moments(directory: Path, count: int) -> dict[str, Any]:
     begin = time.monotonic()
     assert ended(forked(partial(train_into, directory / "whole", recipe))) == 0
     duration, expected = time.monotonic() - begin, contents(directory / "whole")
-    moments, killed, different = random.Random(0), [], []
+    moments = random.Random(0)
+    killed: list[float] = []
+    different: list[float] = []
     while len(killed) < count:
         moment = moments.uniform(0, duration)
         out = directory / f"killed-{moment:.6f}"

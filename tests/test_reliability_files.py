@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import safetensors.torch
@@ -191,7 +192,7 @@ def test_a_loss_that_is_not_finite_stops_before_the_weights_and_keeps_the_batch(
     plain = torch.nn.functional.cross_entropy
     calls = iter(range(100))
 
-    def poisoned(*arguments: torch.Tensor) -> torch.Tensor:
+    def poisoned(*arguments: Any) -> torch.Tensor:
         return plain(*arguments) * (float("inf") if next(calls) == 6 else 1.0)
 
     monkeypatch.setattr(torch.nn.functional, "cross_entropy", poisoned)

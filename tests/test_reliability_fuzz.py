@@ -8,7 +8,7 @@ import re
 import resource
 import shutil
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -19,32 +19,49 @@ import safetensors.torch
 import torch
 from hypothesis import HealthCheck, given, settings
 
-from taskhint.checkpoint import MANIFEST, STATE, WEIGHTS, Checkpoint
-from taskhint.environment import read_history
+from taskhint.checkpoint import MANIFEST, STATE, WEIGHTS, Checkpoint, State
+from taskhint.environment import History, read_history
 from taskhint.errors import UserError
 from taskhint.evaluation.curve import LengthCurve, Score, load_curves, save_curve
-from taskhint.files import read_json
+from taskhint.files import json_bytes, read_json
 from taskhint.metrics import Metrics, Position
 from taskhint.recipe import Recipe
 from taskhint.run import Run, load, new_decoder, weight_shapes
 from taskhint.tensors import read_tensors
 from taskhint.trainer import train
+from taskhint.typed import from_json
 from tests.reliability import tiny
 
 MEMORY = 400 * 1024 * 1024  # what a loader may take at most, on top of what is there
 FEW = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 MANY = settings(FEW, max_examples=300)
 
-numbers = st.one_of(
-    st.integers(),
-    st.floats(),
-    st.sampled_from([-1, 0, 10**12, 2**63, 2**64, 10**400, 1e308, float("nan"), float("inf")]),
-)
+EXTREMES: list[Any] = [
+    -1,
+    0,
+    10**12,
+    2**63,
+    10**400,
+    1e308,
+    float("nan"),
+    float("inf"),
+    True,
+    None,
+    "",
+    "\ud800",
+    "a\nb",
+    [],
+    {},
+]
+numbers = st.one_of(st.integers(), st.floats(), st.sampled_from(EXTREMES[:8]))
 leaves = st.one_of(st.none(), st.booleans(), numbers, st.text(max_size=8), st.sampled_from(["\ud800", "\n", "sort"]))
 documents = st.recursive(
     leaves,
     lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=8), inner, max_size=4)),
 )
+
+
+Draw = Callable[[st.SearchStrategy[Any]], Any]
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +83,7 @@ def little_memory() -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_AS, before)
 
 
-def changed(draw: st.DrawFn, document: Any) -> Any:
+def changed(draw: Draw, document: Any) -> Any:
     """The document with one place in it changed, dropped or added to."""
     if isinstance(document, dict) and document and draw(st.integers(0, 9)):
         key = draw(st.sampled_from(sorted(document)))
@@ -82,7 +99,18 @@ def changed(draw: st.DrawFn, document: Any) -> Any:
     return draw(documents)
 
 
-def spoilt(draw: st.DrawFn, data: bytes) -> bytes:
+def with_extremes(document: Any) -> Iterator[Any]:
+    """The document with each of its places set to each extreme value in turn."""
+    yield from EXTREMES
+    if isinstance(document, dict):
+        for key, value in document.items():
+            yield from ({**document, key: other} for other in with_extremes(value))
+    elif isinstance(document, list):
+        for i, value in enumerate(document):
+            yield from ([*document[:i], other, *document[i + 1 :]] for other in with_extremes(value))
+
+
+def spoilt(draw: Draw, data: bytes) -> bytes:
     """Bytes that are cut, flipped, replaced or anything."""
     place = draw(st.integers(0, len(data)))
     return draw(
@@ -184,6 +212,22 @@ def test_a_safetensors_file_far_too_large_is_not_read(run: Run) -> None:
         read_tensors(path, {"a": (torch.float32, (2, 3))})
     with pytest.raises(UserError, match="larger than"):
         read_json(path)
+
+
+def test_every_place_of_every_document_takes_every_extreme(run: Run) -> None:
+    (evaluation,) = (run.path / "evaluations").glob("step-*/*.json")
+    loaders: dict[Path, Callable[[Any], object]] = {
+        run.path / "recipe.json": lambda data: Recipe.from_json(data).fingerprint(),
+        run.path / "environment.json": lambda data: from_json(History, data, "file"),
+        run.checkpoints()[-1].path / STATE: lambda data: from_json(State, data, "file"),
+        evaluation: lambda data: json_bytes(LengthCurve.from_json(data, "file").to_json()),
+    }
+    for path, load_document in loaders.items():
+        for document in with_extremes(read_json(path)):
+            try:
+                load_document(document)
+            except UserError as error:
+                assert len(str(error)) < 1000
 
 
 @given(data=st.data())
