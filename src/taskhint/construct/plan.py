@@ -20,7 +20,7 @@ from taskhint.tasks.lengths import MAX_LENGTH
 FORMATS: tuple[str, ...] = get_args(NumberFormat)
 
 PAPER_BETA = 3.0
-_LEAST_GAP = 1 / 8  # of two neighbouring symbols' logits, what rounding must leave
+_LEAST_GAP = 1 / 2  # of two neighbouring symbols' logits, what rounding must leave
 _SUMS = torch.float32  # the shorter formats are summed in this one
 
 

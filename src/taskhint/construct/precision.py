@@ -2,7 +2,7 @@
 
     python -m taskhint.construct.precision results/construction
 
-writes precision.json and precision.svg (25 minutes on one core). Two kinds of arithmetic:
+writes precision.json and precision.svg (about ten minutes on one core). Two kinds of arithmetic:
 - a real format: weights and hidden states are rounded to it; torch sums the short ones in float32;
 - strict: numbers of p significant bits, and every single addition in the sums over keys is rounded to them too.
 
@@ -32,7 +32,7 @@ from taskhint.tasks.task import Examples
 
 Array = npt.NDArray[np.float64]
 SYMBOLS = 4
-REAL_LENGTHS = [2**k for k in range(14)]
+REAL_LENGTHS = [2**k for k in range(13)]
 STRICT_BITS = range(4, 11)
 LONGEST_STRICT = 1100
 
