@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test setup docs clean
+.PHONY: demo test setup docs bench clean
 
 demo: setup  ## train plain, tempered and hinted models, evaluate them by length, write demo/report.html
 	$(BIN)/taskhint demo --out demo
@@ -21,8 +21,19 @@ setup: .venv/.installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
 
-docs: setup  ## write docs/recipes.md anew from the recipes themselves
+docs: setup  ## write docs/recipes.md anew from the recipes themselves, and the tables of docs/performance.md
 	$(BIN)/taskhint list --markdown > docs/recipes.md
+	$(BIN)/python -m taskhint.bench.page results/bench.json docs/performance.md
+
+bench: .venv/.bench  ## time everything beside other libraries (a quarter of an hour), fill docs/performance.md with it
+	mkdir -p results
+	$(BIN)/taskhint bench all --json > results/bench.json.tmp
+	mv results/bench.json.tmp results/bench.json
+	$(BIN)/python -m taskhint.bench.page results/bench.json docs/performance.md
+
+.venv/.bench: .venv/.installed requirements-bench.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-bench.lock
+	touch $@
 
 clean:
 	rm -rf .venv demo

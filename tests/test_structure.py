@@ -28,6 +28,7 @@ LAYERS = [
     "probe",
     "figures",
     "report",
+    "bench",
     "parallel",
     "demo",
     "cli",

@@ -23,6 +23,7 @@ examples:
   taskhint construct --out runs/constructed --max-length 5000
   taskhint probe runs/tempered runs/constructed --out inside --input "5 17 43 78 92"
   taskhint report runs --out report.html
+  taskhint bench train --json
 
 exit codes:
   0  done
@@ -74,7 +75,8 @@ def build_parser() -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"taskhint {taskhint.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for add in (_add_list, _add_train, _add_evaluate, _add_solve, _add_construct, _add_probe, _add_report, _add_demo):
+    first = (_add_list, _add_train, _add_evaluate, _add_solve)
+    for add in (*first, _add_construct, _add_probe, _add_report, _add_bench, _add_demo):
         add(commands)
     commands.choices = _Choices(commands.choices)
     return parser
@@ -266,6 +268,23 @@ def _report(options: argparse.Namespace) -> None:
     from taskhint.report.page import write_report
 
     print(write_report(Path(options.dir), Path(options.out)))
+
+
+def _add_bench(commands: Any) -> None:
+    about = "speed beside other libraries and the machine's limit, peak memory, profile, growth, cost on GPUs"
+    parser = _command(commands, "bench", _bench, about, "taskhint bench train --json")
+    parser.add_argument("part", metavar="PART", help="train, evaluate, data, profile, growth, cost or all")
+    parser.add_argument("--rounds", type=_whole, metavar="N", help="how often each thing is timed (default: enough)")
+    parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
+    _add_threads(parser)
+
+
+def _bench(options: argparse.Namespace) -> None:
+    _use_threads(options)
+    from taskhint.bench.command import as_text, run_bench
+
+    document = run_bench(options.part, options.rounds)
+    print(json.dumps(document, indent=2) if options.json else as_text(document).rstrip())
 
 
 def _add_demo(commands: Any) -> None:

@@ -9,6 +9,7 @@ Shapes: B examples, T tokens, V symbols.
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import warnings
 from collections.abc import Callable, Iterable
@@ -22,6 +23,7 @@ from taskhint.errors import UserError
 from taskhint.model.decoder import Decoder
 
 PACKAGES = {"transformers": "transformers", "x-transformers": "x_transformers"}
+CONTESTANTS = ("transformers", "x-transformers", "padded")
 MAX_TOKENS = 256
 
 
@@ -42,12 +44,17 @@ def need_packages(names: Iterable[str] = PACKAGES) -> None:
         raise UserError(f"this benchmark needs {' and '.join(missing)}; pip install 'taskhint[bench]'")
 
 
-def contestants(decoder: Decoder, head: str) -> dict[str, dict[str, Contestant]]:
-    """Every contestant by its name, and its variants by theirs."""
+def contestants(decoder: Decoder, head: str, names: Iterable[str] = CONTESTANTS) -> dict[str, dict[str, Contestant]]:
+    """Contestants by name, and the variants of each by theirs."""
+    makers = {
+        "transformers": (hugging_face, ("sdpa", "eager")),
+        "x-transformers": (x_transformers, ("flash", "plain")),
+        "padded": (padded, ("sdpa",)),
+    }
     return {
-        "transformers": {kind: hugging_face(decoder, head, kind) for kind in ("sdpa", "eager")},
-        "x-transformers": {kind: x_transformers(decoder, head, kind) for kind in ("flash", "plain")},
-        "padded": {"sdpa": padded(decoder, head)},
+        name: {kind: make(decoder, head, kind) for kind in kinds}
+        for name, (make, kinds) in makers.items()
+        if name in names
     }
 
 
@@ -59,8 +66,7 @@ def hugging_face(decoder: Decoder, head: str, attention: str = "sdpa") -> Contes
 
 
 def _gpt2(decoder: Decoder, attention: str) -> Any:
-    import transformers
-
+    transformers: Any = importlib.import_module("transformers")
     config, vocab_size = decoder.config, decoder.embedding.num_embeddings
     settings = transformers.GPT2Config(
         vocab_size=vocab_size,
@@ -70,7 +76,9 @@ def _gpt2(decoder: Decoder, attention: str) -> Any:
         n_head=config.heads,
         n_inner=config.mlp_width,
         activation_function=config.activation,
-        **dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), 0.0),
+        resid_pdrop=0.0,
+        embd_pdrop=0.0,
+        attn_pdrop=0.0,
         tie_word_embeddings=False,
         bos_token_id=None,
         eos_token_id=None,
@@ -83,7 +91,7 @@ def _gpt2(decoder: Decoder, attention: str) -> Any:
 
 def _gpt2_weights(decoder: Decoder, head: str) -> dict[str, Tensor]:
     ours = dict(decoder.named_parameters())
-    theirs = {
+    theirs: dict[str, Tensor] = {
         "transformer.wte.weight": ours["embedding.weight"],
         "transformer.ln_f.weight": ours["final_norm.weight"],
         "transformer.ln_f.bias": ours["final_norm.bias"],
@@ -113,8 +121,7 @@ def x_transformers(decoder: Decoder, head: str, attention: str = "flash") -> Con
 def _x_transformer(decoder: Decoder, attention: str) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # it uses torch.jit while it is imported
-        import x_transformers as library
-
+        library: Any = importlib.import_module("x_transformers")
     config, vocab_size = decoder.config, decoder.embedding.num_embeddings
     layers = library.Decoder(
         dim=config.width,
@@ -136,7 +143,7 @@ def _x_transformer(decoder: Decoder, attention: str) -> Any:
 
 def _x_weights(decoder: Decoder, head: str) -> dict[str, Tensor]:
     ours = dict(decoder.named_parameters())
-    theirs = {
+    theirs: dict[str, Tensor] = {
         "token_emb.emb.weight": ours["embedding.weight"],
         "attn_layers.final_norm.gamma": ours["final_norm.weight"] - 1.0,  # it counts from 1
         "to_logits.weight": ours[f"heads.{head}.weight"],
@@ -155,8 +162,8 @@ def _x_weights(decoder: Decoder, head: str) -> dict[str, Tensor]:
     return theirs
 
 
-def padded(decoder: Decoder, head: str) -> Contestant:
-    """A plain padded PyTorch model."""
+def padded(decoder: Decoder, head: str, attention: str = "sdpa") -> Contestant:  # noqa: ARG001
+    """A plain padded PyTorch model; torch's own attention is the only one that it has."""
     model = PaddedDecoder(decoder.config, decoder.embedding.num_embeddings)
     ours = dict(decoder.named_parameters())
     names = {"before_attention": "norm_1", "before_mlp": "norm_2", "attention.qkv": "qkv.weight", "attention.": ""}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +24,18 @@ from taskhint.evaluation.exact import judge, score
 from taskhint.model.decoder import Decoder
 from taskhint.random_bits import Ints
 from taskhint.recipes import find_recipe
+from taskhint.tasks import Sort
+from taskhint.tasks.lengths import Lengths
 from taskhint.tasks.task import Examples, Task
 from taskhint.trainer import train
 
 LENGTH = 100
 COMPARED = 1024
-UPDATES = 300
+# Enough training on inputs of that length that some answers are right and first errors stand at many places: an
+# untrained model would fail at once everywhere, and agreeing on that would say nothing.
+TRAINED_LENGTHS = Lengths(shortest=2, short=20, longest=LENGTH, short_share=0.7)
+TRAINED_BATCH = 64
+UPDATES = 600
 BATCH_SIZES = (64, 256, 1024)
 ROUNDS = 3
 SEED = 0
@@ -51,8 +58,9 @@ def measure(rounds: int | None = None) -> dict[str, Any]:
 
 
 def trained_sorter(updates: int = UPDATES) -> tuple[Decoder, Task]:
-    """A plain sorter that makes its first error here and there: an untrained one would fail at once everywhere."""
-    recipe = find_recipe("sort/standard").with_steps(updates)
+    """A plain sorter that is right now and then, and else makes its first error here and there."""
+    recipe = replace(find_recipe("sort/standard"), task=Sort(lengths=TRAINED_LENGTHS), batch_size=TRAINED_BATCH)
+    recipe = recipe.with_steps(updates)
     say(f"evaluate: training a sorter for {updates} updates")
     with tempfile.TemporaryDirectory() as directory:
         run = train(recipe, Path(directory) / "run")

@@ -2,9 +2,10 @@
 
 Counted, in float32, with operands that lie ready and outputs that are allocated beforehand:
 
-- each linear map (query, key and value together, attention output, MLP up and down, head) three times: forward, gradient
-  of its input, gradient of its weight. Only on the rows that our step needs: in the last block, keys and values of all
-  N tokens, but queries, attention output and MLP only of the M tail positions; the head only of the S scored ones;
+- each linear map (query, key and value together, attention output, MLP up and down, head) three times: forward,
+  gradient of its input, gradient of its weight. Only on the rows that our step needs: in the last block, keys and
+  values of all N tokens, but queries, attention output and MLP only of the M tail positions; the head only of the S
+  scored ones;
 - attention, for each group of equally long examples, as six batched products: logits, weighted values, and the four of
   the way back (weights, values, queries, keys), on full rectangles of A queries by T keys.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from taskhint.bench.contestants import Contestant, contestants, need_packages
+from taskhint.bench.contestants import CONTESTANTS, Contestant, contestants, need_packages
 from taskhint.bench.limit import Room, run_all, unavoidable
 from taskhint.bench.memory import peak_mib
 from taskhint.bench.padded import PaddedBatch, padded_batch
@@ -51,12 +51,15 @@ def measure(rounds: int | None = None) -> dict[str, Any]:
     return result
 
 
-def measure_model(config: ModelConfig, rounds: int, batch_size: int = BATCH_SIZE) -> dict[str, Any]:
+def measure_model(
+    config: ModelConfig, rounds: int, batch_size: int = BATCH_SIZE, only: Sequence[str] = CONTESTANTS
+) -> dict[str, Any]:
     """Examples per second of our step, its ratio to each contestant's, and its share of the limit."""
     task = Sort()
     batches = prepare(task, batch_size)
     decoder = new_model(config, task)
-    chosen = {name: _fastest(name, variants, batches) for name, variants in contestants(decoder, task.kind).items()}
+    others = contestants(decoder, task.kind, only)
+    chosen = {name: _fastest(name, variants, batches) for name, variants in others.items()}
     works = {"ours": our_step(decoder, task.kind, batches), "limit": _limit(config, task.vocab.size, batches)}
     works |= {name: their_step(model, batches) for name, (_, model) in chosen.items()}
     seconds = medians(alternate(works, rounds, f"train, width {config.width}"))
