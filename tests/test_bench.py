@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -256,7 +257,7 @@ def small_results() -> dict[str, Any]:
         "machine": {"processor": "some"},
         "train": {"width-128": result | {"muon_share": training.muon_share(SMALL, 1, 16)}},
         "evaluate": {"length-100": judged},
-        "data": data.measure(1, at_once=64, batch_size=16),
+        "data": data.measure(1, at_once=64, batch_size=16, model=SMALL),
         "profile": {"width-128": profiling.profile_model(SMALL, 1, 16)},
         "growth": {"width": {"32": point}, "batch": {}, "length": {}, "test_length": {"10": test_point}},
         "cost": cost.measure({"sort/standard": find_recipe("sort/standard")}),
@@ -273,13 +274,15 @@ def test_every_part_is_measured_and_shown() -> None:
     assert sum(shares.values()) == pytest.approx(1.0) and shares["linear maps"] > 0
 
 
-def test_peak_memory_is_that_of_the_child_alone() -> None:
+def test_peak_memory_is_that_of_the_child_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     ballast = torch.ones(300 * 2**18)  # 300 MiB that the child does not have
     measured = memory.peak_mib("train", 2)
     assert 50 < measured["mib"] < 1024 and measured["seconds"] > 0
     assert memory.own_peak_mib() > 300 and len(ballast)
-    with pytest.raises(UserError, match="failed"):
-        memory.peak_mib("train", 0)
+    killed = subprocess.CompletedProcess[str]([], 1, "", "some lines\nout of memory\n")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: killed)
+    with pytest.raises(UserError, match="out of memory"):
+        memory.peak_mib("train", 2)
 
 
 def test_cost_prints_one_document(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,7 @@ from taskhint.bench.timing import alternate, medians, say, timed
 from taskhint.bench.training import BATCH_SIZE, MODELS, new_model, our_step, prepare
 from taskhint.data.batch import Batch
 from taskhint.data.dataset import Dataset
+from taskhint.model.config import ModelConfig
 from taskhint.recipe import Recipe
 from taskhint.recipes import find_recipe
 from taskhint.trainer import batch_for
@@ -21,12 +22,17 @@ ROUNDS = 15
 STEPS = 20
 
 
-def measure(rounds: int | None = None, at_once: int = AT_ONCE, batch_size: int = BATCH_SIZE) -> dict[str, Any]:
+def measure(
+    rounds: int | None = None,
+    at_once: int = AT_ONCE,
+    batch_size: int = BATCH_SIZE,
+    model: ModelConfig = MODELS[128],
+) -> dict[str, Any]:
     """The document under "data". NumPy makes examples on one core, whatever the number of threads."""
-    recipe = replace(find_recipe("sort/standard"), batch_size=batch_size)
+    recipe = replace(find_recipe("sort/standard"), model=model, batch_size=batch_size)
     task, counted = recipe.task, rounds or ROUNDS
     dataset = Dataset(task, seed=0, size=1 << 30)
-    step = our_step(new_model(MODELS[128], task), task.kind, prepare(task, batch_size))
+    step = our_step(new_model(model, task), task.kind, prepare(task, batch_size))
     works = {
         "step": step,
         "batch": lambda number: batch_for(recipe, number),
@@ -49,7 +55,7 @@ def measure(rounds: int | None = None, at_once: int = AT_ONCE, batch_size: int =
 
 def waiting(recipe: Recipe, steps: int) -> float:
     """The share of a training's time in which it waits for a batch, made on another thread as the trainer does."""
-    decoder = new_model(MODELS[128], recipe.task)
+    decoder = new_model(recipe.model, recipe.task)
     say("data: waiting for batches")
 
     def learn(batch: Batch) -> None:

@@ -28,7 +28,9 @@ def peak_mib(case: str, *sizes: int) -> dict[str, float]:
     command = [sys.executable, "-m", "taskhint.bench.memory", case, str(torch.get_num_threads()), *map(str, sizes)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise UserError(f"measuring the memory of {case!r} failed: {done.stderr.strip().splitlines()[-1]}")
+        raise UserError(
+            f"measuring the memory of {case!r} failed: {(done.stderr.strip() or 'it was killed').splitlines()[-1]}"
+        )
     result: dict[str, float] = json.loads(done.stdout)
     return result
 
