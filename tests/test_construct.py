@@ -221,9 +221,9 @@ def test_it_is_a_run_like_any_other(run: Run) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_training_a_constructed_run_is_refused(dtype: str, tmp_path: Path) -> None:
     run = construct(tmp_path / "run", 5, 10, dtype=dtype)
-    with pytest.raises(UserError):
+    with pytest.raises(UserError, match="construct"):
         train(run.recipe, run.path)
-    with pytest.raises(UserError):
+    with pytest.raises(UserError, match="another run"):
         train("sort/standard", run.path)
     assert run.solve([2, 1]) == ["1", "2"]
 

@@ -46,6 +46,8 @@ def train(
     """
     wanted = find_recipe(recipe) if isinstance(recipe, str) else recipe
     wanted = wanted.with_overrides(**overrides)
+    if wanted.model.dtype != "float32":
+        raise UserError(f"model.dtype={wanted.model.dtype} is for constructed models; training is in float32")
     path = Path(out)
     check_free(path, wanted)  # before the lock leaves a file in a directory that is not ours
     with Stop() as stop, only_process(path):
@@ -123,6 +125,8 @@ class Trainer:
 
     def _resume(self) -> tuple[int, Position]:
         checkpoint = self.run.checkpoint
+        if checkpoint.step == 0:
+            raise UserError(f"{self.run.path} was constructed, not trained; choose another --out")
         self.decoder.load_state_dict(checkpoint.tensors(WEIGHTS, described(dict(self.decoder.named_parameters()))))
         self.optimiser.load(checkpoint.tensors(OPTIMISER, described(self.optimiser.state())))
         return checkpoint.step, checkpoint.state().metrics

@@ -38,7 +38,7 @@ def precision_figure(results: dict[str, Any]) -> Figure:
 
 
 def _draw_formats(panel: Any, rows: list[dict[str, Any]], colour: str, shift: float) -> None:
-    name = "with layer normalisation" if rows[0]["layer_norm"] else "without"
+    name = "layer normalisation" if rows[0]["layer_norm"] else "no normalisation"
     places = [row["significand_bits"] + shift for row in rows]
     panel.plot(
         places,
@@ -46,7 +46,7 @@ def _draw_formats(panel: Any, rows: list[dict[str, Any]], colour: str, shift: fl
         color=colour,
         marker="^",
         ls="none",
-        label=f"torch's formats {name}: sorted as far as tried",
+        label=f"torch's formats, {name}: sorted as far as tried",
     )
     panel.plot(
         places,
@@ -55,7 +55,7 @@ def _draw_formats(panel: Any, rows: list[dict[str, Any]], colour: str, shift: fl
         marker="_",
         ms=14,
         ls="none",
-        label="longer is refused",
+        label=f"torch's formats, {name}: longer is refused",
     )
     if rows[0]["layer_norm"]:
         return
