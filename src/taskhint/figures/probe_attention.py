@@ -25,7 +25,7 @@ def maps_figure(maps: AttentionMaps) -> Figure:
     for block in range(blocks):
         for head in range(heads):
             panel = panels[block][head]
-            image = panel.imshow(maps.weights[block, head], cmap="cividis", vmin=0, vmax=1, interpolation="nearest")
+            image = panel.imshow(maps.weights[block, head], cmap="Blues", vmin=0, vmax=1, interpolation="nearest")
             panel.set_title(f"block {block + 1}, head {head + 1}", fontsize=9)
             _label_tokens(panel, maps)
     for row in panels:
@@ -41,8 +41,8 @@ def _label_tokens(panel: Any, maps: AttentionMaps) -> None:
     panel.set_xticks(places, maps.tokens, fontsize=6.5, rotation=90)
     panel.set_yticks(places, maps.tokens, fontsize=6.5)
     for draw in (panel.axhline, panel.axvline):
-        draw(maps.inputs - 0.5, color="white", lw=0.7, ls=":")
-        draw(maps.inputs + 0.5, color="white", lw=0.7, ls=":")
+        draw(maps.inputs - 0.5, color=PURPLE, lw=0.8, ls=":")
+        draw(maps.inputs + 0.5, color=PURPLE, lw=0.8, ls=":")
 
 
 def shares_figure(curves: AttentionByLength) -> Figure:
@@ -118,7 +118,12 @@ def heads_comparison(comparison: Comparison) -> Figure:
             head = run.heads[kind]
             for panel, curve in zip(row, (head.share, head.largest, head.entropy), strict=True):
                 _draw_interval(panel, curve, number, run.name, lw=1.6)
-        tidy(row[0], f"Attention on the {kind}\n(the head of the last block with most of it)", "input length", "%")
+        tidy(
+            row[0],
+            f"Attention on the {kind}\n(the head of the last block with most of it)",
+            "input length",
+            "share of its attention, %",
+        )
         tidy(
             row[1], "The same head: the symbol\nthat it looks at most", "input length", "its share of the attention, %"
         )

@@ -46,5 +46,12 @@ def _mark_random(panel: Any, bases: Bases) -> None:
         panel.axhline(sign * bases.random_rms, color=GREY, lw=0.8, ls=(0, (2, 3)))
     place = panel.get_yaxis_transform()
     panel.text(
-        0.99, bases.random_rms, "random directions", transform=place, fontsize=8, color=GREY, ha="right", va="bottom"
+        0.99,
+        bases.random_rms,
+        "size for random directions",
+        transform=place,
+        fontsize=8,
+        color=GREY,
+        ha="right",
+        va="bottom",
     )

@@ -65,7 +65,7 @@ def _step_rates(panel: Any, errors: FirstErrors) -> None:
 def _draw_places(panel: Any, errors: FirstErrors) -> Any:
     columns = [[100 * share for share in one.share_of_places] for one in errors.lengths.values()]
     table = [list(row) for row in zip(*columns, strict=True)]
-    image = panel.imshow(table, cmap="cividis_r", origin="lower", aspect="auto", vmin=0, vmax=100)
+    image = panel.imshow(table, cmap="Blues", origin="lower", aspect="auto", vmin=0, vmax=100)
     panel.set_xticks(range(len(columns)), [str(length) for length in errors.lengths])
     panel.set_yticks(range(len(table)), [str(number + 1) for number in range(len(table))])
     return image

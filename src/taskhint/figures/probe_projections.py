@@ -16,6 +16,7 @@ ROLE_STYLE = {
     "minimum": (GREEN, "^"),
     "⊥": (PURPLE, "D"),
 }
+PRESENT_STYLE: dict[str, Any] = {"marker": "^", "ls": "", "color": "#000000", "ms": 4.5}
 PLACES = {"input": "in the input", "answer": "in the answer", "delimiter": "the end of the input"}
 
 
@@ -41,6 +42,8 @@ def _draw(panel: Any, projections: Projections, position: PositionProjection, va
     places = range(len(values))
     panel.fill_between(places, values, step="mid", color=GREY, alpha=0.55, lw=0)
     panel.axhline(0, color="#444444", lw=0.6)
+    present = [projections.symbols.index(symbol) for symbol in projections.inputs]
+    panel.plot(present, [0] * len(present), transform=panel.get_xaxis_transform(), clip_on=False, **PRESENT_STYLE)
     for role, symbol in _marked(position).items():
         colour, marker = ROLE_STYLE[role]
         at = projections.symbols.index(symbol)
@@ -78,4 +81,5 @@ def _title(figure: Figure, projections: Projections, position: PositionProjectio
         colour, marker = ROLE_STYLE[role]
         label = role if role == symbol else f"{role}: {symbol}"
         handles.append(Line2D([], [], color=colour, marker=marker, lw=1.8, label=label))
+    handles.append(Line2D([], [], label="every input symbol (on the axis)", **PRESENT_STYLE))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False, fontsize=10)

@@ -29,6 +29,7 @@ def tidy(panel: Any, title: str = "", x: str = "", y: str = "") -> None:
     panel.set_xlabel(x)
     panel.set_ylabel(y)
     panel.grid(alpha=0.25)
+    panel.set_axisbelow(True)
     panel.tick_params(labelsize=8.5)
     for side in ("top", "right"):
         panel.spines[side].set_visible(False)

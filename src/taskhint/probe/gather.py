@@ -33,10 +33,12 @@ def gather(
 ) -> Gathered:
     """Trace each sequence once and let every measure look at it. Measures must not share names."""
     gathered: Gathered = {}
-    for number, length in enumerate(sorted(set(lengths))):
-        if progress is not None:
-            progress.advance_to(number)
+    done = 0
+    for length in sorted(set(lengths)):
         gathered[length] = _gather(subject, length, examples, measures)
+        done += length * examples
+        if progress is not None:
+            progress.advance_to(done)
     return gathered
 
 

@@ -47,6 +47,7 @@ class Projections:
     """The paper's charts: a token before ⊥, the same one in the answer, and ⊥ itself."""
 
     sequence: tuple[str, ...]  # prompt and right answer
+    inputs: tuple[str, ...]  # the different input symbols, in order
     symbols: tuple[str, ...]  # the q symbols and ⊥, as on the last axis of the values
     stages: tuple[str, ...]
     bases: tuple[str, ...]
@@ -62,6 +63,7 @@ def project(subject: Subject, prompt: list[int]) -> Projections:
     sequence = [*view.tokens[0].tolist(), int(view.following[0, -1])]
     return Projections(
         sequence=tuple(vocab.words(sequence)),
+        inputs=tuple(vocab.words(sorted(set(sequence[: view.inputs])))),
         symbols=tuple(vocab.words(ids)),
         stages=tuple(stages(subject.depth)),
         bases=BASES,

@@ -88,9 +88,9 @@ def study(run: Run, name: str, plan: Plan, progress: bool = False) -> Study:
     subject = Subject.of(run)
     lengths, examples = plan.lengths, plan.examples
     measures = [mechanism_rows, stage_rows, attention_rows]
-    with Progress(len(lengths), f"probe {name}", shown=progress, unit="length") as bar:
+    with Progress(sum(lengths) * examples, f"probe {name}", shown=progress, unit="symbol") as bar:
+        bar.advance_to(0)
         gathered = gather(subject, lengths, examples, measures, bar)
-        bar.advance_to(len(lengths))
     return Study(
         name=name,
         recipe=run.recipe.name,

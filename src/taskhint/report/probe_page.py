@@ -106,7 +106,7 @@ def write_probe(
     runs = named([load(path) for path in paths])
     plans = {name: make_plan(run.task, text, lengths, examples) for name, run in runs.items()}
     studies = [study(run, name, plans[name], progress) for name, run in runs.items()]
-    sections = [*map(_compared, compare(studies)), *map(_studied, studies)]
+    sections = [*map(_compared, compare(studies)), *map(section_of, studies)]
     for section in sections:
         _write_section(out / section.folder, section)
     write_atomically(out / "index.html", page(sections).encode())
@@ -125,7 +125,8 @@ def named(runs: Sequence[Run]) -> dict[str, Run]:
     return found
 
 
-def _studied(one: Study) -> Section:
+def section_of(one: Study) -> Section:
+    """What is shown of one run."""
     figures = {"mechanisms": mechanisms_figure(one.mechanisms, one.trained_up_to)}
     figures["stages"] = stages_figure(one.stages, one.trained_up_to)
     for position in one.projections.positions:
@@ -174,6 +175,7 @@ def _table(curves: MechanismCurves) -> str:
 def _write_section(folder: Path, section: Section) -> None:
     for name, figure in section.figures.items():
         write_atomically(folder / f"{name}.svg", section.svgs[name].encode())
+        figure.set_layout_engine("none")  # it was laid out for the SVG; once is enough
         write_atomically(folder / f"{name}.png", as_png(figure))
     numbers = json.dumps(section.numbers, ensure_ascii=False, allow_nan=False)
     write_atomically(folder / "probe.json", (numbers + "\n").encode())
