@@ -16,7 +16,7 @@ from taskhint import environment
 from taskhint.checkpoint import OPTIMISER, WEIGHTS
 from taskhint.data.batch import Batch, make_batch
 from taskhint.data.dataset import Dataset
-from taskhint.errors import DivergedError, Interrupted
+from taskhint.errors import DivergedError, Interrupted, UserError
 from taskhint.failure import save_failure
 from taskhint.lock import only_process
 from taskhint.metrics import Metrics, Position
