@@ -51,9 +51,9 @@ class Muon:
 
     kind: ClassVar[str] = "muon"
 
-    momentum: float = 0.95
-    rest_rate: float = 5e-3
-    weight_decay: float = 0.1
+    momentum: float = 0.9
+    rest_rate: float = 0.01
+    weight_decay: float = 0.5
 
     def __post_init__(self) -> None:
         _check("optimiser.momentum", self.momentum, 0.0, 1.0)

@@ -12,16 +12,17 @@ from taskhint.recipe import Adam, Hint, Muon, Recipe, Scale
 from taskhint.recipes.entry import Entry
 from taskhint.tasks import Carry, Increment
 
-MAIN_UPDATES = 3000
+POCKET_UPDATES = 3000
 PAPER_DATASET = 1_000_000
 PAPER_UPDATES = 100_000
 PAPER_WARMUP = 9_766  # ten epochs of 1M examples in batches of 1024
+
+CARRY = (Hint(Carry()),)
 
 
 def recipe(
     scale: Scale, *, name: str, hints: tuple[Hint, ...] = (), temperature: TemperatureKind = "constant"
 ) -> Recipe:
-    """At pocket scale a hinted recipe makes as many main-task updates as a plain one; at paper scale as many in all."""
     if scale == "paper":
         return Recipe(
             name=name,
@@ -36,7 +37,6 @@ def recipe(
             warmup_steps=PAPER_WARMUP,
             dataset_size=PAPER_DATASET,
         )
-    steps = MAIN_UPDATES * (1 + len(hints))
     return Recipe(
         name=name,
         scale=scale,
@@ -44,28 +44,34 @@ def recipe(
         hints=hints,
         model=ModelConfig(depth=4, temperature=temperature),
         optimiser=Muon(),
-        learning_rate=1e-2,
+        learning_rate=2e-2,
         batch_size=256,
-        steps=steps,
-        warmup_steps=steps // 20,
+        steps=POCKET_UPDATES,
+        warmup_steps=POCKET_UPDATES // 20,
         dataset_size=PAPER_DATASET,
     )
 
 
 ENTRIES = (
-    Entry("increment/standard", "plain training", 0, "", partial(recipe, name="increment/standard")),
+    Entry(
+        "increment/standard",
+        "plain training",
+        minutes=0,
+        result="",
+        build=partial(recipe, name="increment/standard"),
+    ),
     Entry(
         "increment/tempered",
         "attention logits times a learned β·ln n",
-        0,
-        "",
-        partial(recipe, name="increment/tempered", temperature="log-visible"),
+        minutes=0,
+        result="",
+        build=partial(recipe, name="increment/tempered", temperature="log-visible"),
     ),
     Entry(
         "increment/carry",
         "with the carry hint",
-        0,
-        "",
-        partial(recipe, name="increment/carry", hints=(Hint(Carry()),)),
+        minutes=0,
+        result="",
+        build=partial(recipe, name="increment/carry", hints=CARRY),
     ),
 )

@@ -4,7 +4,8 @@
 
 Pocket scale: a decoder of 0.3M parameters for two cores. Paper scale: exactly the paper's settings, where it gives any.
 Its warm-up of "10 epochs" is longer than the whole training for every dataset but that of 1M examples, so paper scale
-warms up over ten epochs of that one: 9,766 updates.
+warms up over ten epochs of that one: 9,766 updates. At both scales a hinted recipe makes as many updates in all as a
+plain one, so it makes fewer of the main task.
 """
 
 from __future__ import annotations
@@ -16,10 +17,13 @@ from taskhint.recipe import Adam, Hint, Muon, Recipe, Scale
 from taskhint.recipes.entry import Entry
 from taskhint.tasks import Count, Fill, Mixture, Sort, Successor
 
-MAIN_UPDATES = 3000
+POCKET_UPDATES = 3000
 PAPER_DATASET = 160_000_000
 PAPER_UPDATES = 100_000
 PAPER_WARMUP = 9_766
+
+SUCCESSOR = (Hint(Successor()),)
+ALL_HINTS = (Hint(Successor()), Hint(Count()), Hint(Fill()))
 
 
 def recipe(
@@ -28,11 +32,10 @@ def recipe(
     name: str,
     hints: tuple[Hint, ...] = (),
     temperature: TemperatureKind = "constant",
-    task: Sort | None = None,
-    main_updates: int = MAIN_UPDATES,
+    inputs: Mixture | None = None,
+    pocket_updates: int = POCKET_UPDATES,
 ) -> Recipe:
-    """At pocket scale a hinted recipe makes as many main-task updates as a plain one; at paper scale as many in all."""
-    task = task or Sort()
+    task = Sort(inputs=inputs or Mixture())
     if scale == "paper":
         return Recipe(
             name=name,
@@ -47,7 +50,6 @@ def recipe(
             warmup_steps=PAPER_WARMUP,
             dataset_size=PAPER_DATASET,
         )
-    steps = main_updates * (1 + len(hints))
     return Recipe(
         name=name,
         scale=scale,
@@ -55,54 +57,75 @@ def recipe(
         hints=hints,
         model=ModelConfig(temperature=temperature),
         optimiser=Muon(),
-        learning_rate=1e-2,
+        learning_rate=2e-2,
         batch_size=256,
-        steps=steps,
-        warmup_steps=steps // 20,
+        steps=pocket_updates,
+        warmup_steps=pocket_updates // 20,
         dataset_size=PAPER_DATASET,
     )
 
 
-SUCCESSOR = (Hint(Successor()),)
-ALL_HINTS = (Hint(Successor()), Hint(Count()), Hint(Fill()))
-
-
-def _tempered_best(scale: Scale) -> Recipe:
-    task = Sort(inputs=Mixture(repetition=0.4, pool="any"))
-    return recipe(scale, name="sort/best", task=task, temperature="log-visible", main_updates=8000)
-
-
 ENTRIES = (
-    Entry("sort/standard", "plain training", 0, "", partial(recipe, name="sort/standard")),
+    Entry(
+        "sort/standard",
+        "plain training",
+        minutes=0,
+        result="",
+        build=partial(recipe, name="sort/standard"),
+    ),
     Entry(
         "sort/tempered",
         "attention logits times a learned β·ln n",
-        0,
-        "",
-        partial(recipe, name="sort/tempered", temperature="log-visible"),
+        minutes=0,
+        result="",
+        build=partial(recipe, name="sort/tempered", temperature="log-visible"),
     ),
     Entry(
         "sort/successor",
         "with the successor hint",
-        0,
-        "",
-        partial(recipe, name="sort/successor", hints=SUCCESSOR),
+        minutes=0,
+        result="",
+        build=partial(recipe, name="sort/successor", hints=SUCCESSOR),
     ),
     Entry(
         "sort/successor-tempered",
         "successor hint and tempered softmax",
-        0,
-        "",
-        partial(recipe, name="sort/successor-tempered", hints=SUCCESSOR, temperature="log-visible"),
+        minutes=0,
+        result="",
+        build=partial(recipe, name="sort/successor-tempered", hints=SUCCESSOR, temperature="log-visible"),
     ),
-    Entry("sort/count", "with the count hint", 0, "", partial(recipe, name="sort/count", hints=(Hint(Count()),))),
-    Entry("sort/fill", "with the fill hint", 0, "", partial(recipe, name="sort/fill", hints=(Hint(Fill()),))),
+    Entry(
+        "sort/count",
+        "with the count hint",
+        minutes=0,
+        result="",
+        build=partial(recipe, name="sort/count", hints=(Hint(Count()),)),
+    ),
+    Entry(
+        "sort/fill",
+        "with the fill hint",
+        minutes=0,
+        result="",
+        build=partial(recipe, name="sort/fill", hints=(Hint(Fill()),)),
+    ),
     Entry(
         "sort/all-hints",
         "successor, count and fill at once",
-        0,
-        "",
-        partial(recipe, name="sort/all-hints", hints=ALL_HINTS),
+        minutes=0,
+        result="",
+        build=partial(recipe, name="sort/all-hints", hints=ALL_HINTS),
     ),
-    Entry("sort/best", "tempered, with more repeated symbols in training", 0, "", _tempered_best),
+    Entry(
+        "sort/best",
+        "tempered, with many repeated symbols in training",
+        minutes=0,
+        result="",
+        build=partial(
+            recipe,
+            name="sort/best",
+            temperature="log-visible",
+            inputs=Mixture(repetition=0.4, pool="any"),
+            pocket_updates=8000,
+        ),
+    ),
 )
