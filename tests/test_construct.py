@@ -244,6 +244,8 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     [
         (["--dtype", "float33"], "float32"),
         (["--symbols", "1"], "at least 2"),
+        (["--symbols", "30000"], "GB"),
+        (["--symbols", "1000000"], "model."),
         (["--max-length", "0"], "at least 1"),
         (["--max-length", "-3"], "negative"),
         (["--symbols", "129", "--dtype", "bfloat16"], "128"),

@@ -150,14 +150,19 @@ def weight_shapes(recipe: Recipe) -> Wanted:
 
 def new_decoder(recipe: Recipe) -> Decoder:
     """The recipe's model with freshly drawn weights."""
-    weights = weight_shapes(recipe).values()
-    needed = sum(dtype.itemsize * math.prod(shape) for dtype, shape in weights)
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if needed > memory:
-        raise UserError(f"the model's weights take {needed / 1e9:.1f} GB; this machine has {memory / 1e9:.1f}")
+    check_memory(recipe)
     decoder = _decoder(recipe)
     decoder.initialise(recipe.seed)
     return decoder
+
+
+def check_memory(recipe: Recipe, copies: int = 1) -> None:
+    """Refuse a model whose weights, held this many times over, are more than the machine has room for."""
+    weights = weight_shapes(recipe).values()
+    needed = copies * sum(dtype.itemsize * math.prod(shape) for dtype, shape in weights)
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > memory:
+        raise UserError(f"the model's weights take {needed / 1e9:.1f} GB; this machine has {memory / 1e9:.1f}")
 
 
 def save_checkpoint(

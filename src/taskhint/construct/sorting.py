@@ -34,7 +34,7 @@ from taskhint.errors import UserError
 from taskhint.model.config import ModelConfig
 from taskhint.model.decoder import Decoder
 from taskhint.recipe import Adam, Recipe
-from taskhint.run import Run, create, save_checkpoint
+from taskhint.run import Run, check_memory, create, save_checkpoint
 from taskhint.tasks import Sort
 from taskhint.tasks.lengths import Lengths
 
@@ -55,7 +55,9 @@ def construct(
 ) -> Run:
     """Write the model that sorts sequences of 1..symbols up to max_length as a run directory."""
     plan = make_plan(symbols, max_length, layer_norm, dtype)
-    run = create(Path(out), recipe_for(plan))
+    recipe = recipe_for(plan)
+    check_memory(recipe, copies=3)  # the weights, and what saving or loading them takes
+    run = create(Path(out), recipe)
     save_checkpoint(run, 0, dict(build(plan).named_parameters()), optimiser={})
     return Run(run.path, run.recipe)
 
