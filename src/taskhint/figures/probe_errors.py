@@ -25,7 +25,7 @@ def errors_figure(errors: FirstErrors) -> Figure:
     image = _draw_places(places, errors)
     tidy(places, "Where in the answer it is", "input length", "tenth of the answer")
     places.grid(False)
-    figure.colorbar(image, ax=places, label="% of the failed sequences", pad=0.02)
+    figure.colorbar(image, ax=places, label="% of all sequences", pad=0.02)
     kinds.legend(frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
     steps.legend(frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
     return figure
@@ -49,6 +49,9 @@ def _step_rates(panel: Any, errors: FirstErrors) -> None:
     for number, step in enumerate(errors.steps):
         risks = {n: one.risk_of_step(step) for n, one in errors.lengths.items()}
         known = {n: 100 * risk for n, risk in risks.items() if risk is not None}
+        intervals = [errors.lengths[n].risk_interval(step) for n in known]
+        low, high = [100 * one[0] for one in intervals], [100 * one[1] for one in intervals]
+        panel.fill_between(list(known), low, high, color=COLOURS[number], alpha=0.12, lw=0)
         panel.plot(
             list(known),
             list(known.values()),

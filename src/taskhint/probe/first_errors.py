@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from taskhint.data.dataset import fresh_examples
 from taskhint.evaluation.exact import TOKENS_AT_ONCE, judge
+from taskhint.probe.shares import wilson
 from taskhint.probe.view import Subject
 from taskhint.tasks import Increment, Sort
 from taskhint.vocab import Vocab
@@ -138,10 +139,15 @@ class ErrorsAtLength:
         """First errors at such steps per step that was reached; None if none was."""
         return sum(self.counts[kind].values()) / self.reached[kind] if self.reached[kind] else None
 
+    def risk_interval(self, kind: str) -> tuple[float, float]:
+        """Its 95% Wilson interval."""
+        risk = self.risk_of_step(kind)
+        return (0.0, 1.0) if risk is None else wilson(risk, self.reached[kind])
+
     @property
     def share_of_places(self) -> list[float]:
-        """The shares of the failed sequences that fail in each tenth of the answer."""
-        return [count / max(1, sum(self.places)) for count in self.places]
+        """The shares of all sequences that first fail in each tenth of the answer."""
+        return [count / self.sequences for count in self.places]
 
 
 @dataclass(frozen=True)
