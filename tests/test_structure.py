@@ -25,6 +25,7 @@ LAYERS = [
     "trainer",
     "evaluation",
     "listing",
+    "construct",
     "probe",
     "figures",
     "report",
