@@ -129,7 +129,8 @@ def test_the_limit_and_the_cost_model_count_what_torch_counts(depth: int) -> Non
     products = unavoidable(config, Sort().vocab.size, batch, Room())
     assert sum(product.flops for product in products) == counted
     kinds = [cost.Example(group.count, group.length, group.tail, group.tail) for group in batch.groups]
-    assert 3 * sum(kind.share * cost.forward_flops(config, Sort().vocab.size, kind) for kind in kinds) == counted
+    each = sum(kind.share * cost.forward_flops(config, Sort().vocab.size, kind) for kind in kinds)
+    assert 3 * (each + cost.symbol_flops(config, Sort().vocab.size)) == counted
 
 
 def test_products_of_the_limit_share_memory_between_batches_only() -> None:
@@ -161,6 +162,7 @@ def test_expected_operations_are_the_mean_of_batches(name: str) -> None:
         maps = [cost.Example(g.count, g.length, g.tail, 0.0) for g in batch.groups]
         head = 2 * recipe.model.width * task.vocab.size * scored * len(batch.rows)
         seen += head + sum(one.share * cost.forward_flops(recipe.model, task.vocab.size, one) for one in maps)
+        seen += cost.symbol_flops(recipe.model, task.vocab.size)
     assert 3 * seen / len(recipe.tasks) == pytest.approx(cost.step_flops(recipe), rel=0.03)
 
 

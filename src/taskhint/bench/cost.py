@@ -90,15 +90,28 @@ def padded_examples(task: Task, batch_size: int) -> tuple[Example, ...]:
     return tuple(Example(float(p), n, n, n) for n, p in zip(lengths, longest, strict=True) if p > 0)
 
 
-def forward_flops(config: ModelConfig, vocab_size: int, kind: Example) -> float:
-    """Operations of one example on the way there."""
+def forward_flops(config: ModelConfig, vocab_size: int, kind: Example, padded: bool = False) -> float:
+    """Operations of one example on the way there. Ours takes the first block's maps from a table: see symbol_flops."""
     inner = config.heads * config.each_head
     seen = 2 * 2 * config.width * inner  # a token's key and value
     asking = 2 * 2 * config.width * (inner + config.mlp_width)  # its query and what attention found; MLP up and down
     attention = 2 * 2 * kind.tokens * inner  # its logits with all keys, and the weighted values
     full = kind.tokens * (seen + asking + attention)
     last = kind.tokens * seen + kind.queries * (asking + attention)
-    return (config.depth - 1) * full + last + kind.scored * 2 * config.width * vocab_size
+    total = (config.depth - 1) * full + last + kind.scored * 2 * config.width * vocab_size
+    if padded or config.positions != "none":
+        return total
+    first_queries = kind.queries if config.depth == 1 else kind.tokens
+    return total - kind.tokens * seen - first_queries * 2 * config.width * inner
+
+
+def symbol_flops(config: ModelConfig, vocab_size: int) -> float:
+    """Operations of the first block's maps on the way there: once per symbol and update, not once per token.
+
+    Where tokens are nothing but symbols (no positions), their queries, keys and values are the symbols' own.
+    """
+    inner = config.heads * config.each_head
+    return 2 * 3 * config.width * inner * vocab_size if config.positions == "none" else 0.0
 
 
 def example_flops(recipe: Recipe, padded: bool = False) -> float:
@@ -106,12 +119,13 @@ def example_flops(recipe: Recipe, padded: bool = False) -> float:
     each = []
     for task in recipe.tasks:
         kinds = padded_examples(task, recipe.batch_size) if padded else expected_examples(task)
-        each.append(sum(kind.share * forward_flops(recipe.model, task.vocab.size, kind) for kind in kinds))
+        each.append(sum(kind.share * forward_flops(recipe.model, task.vocab.size, kind, padded) for kind in kinds))
     return (1 + BACKWARD) * sum(each[place] for place in recipe.cycle) / len(recipe.cycle)
 
 
 def step_flops(recipe: Recipe, padded: bool = False) -> float:
-    return recipe.batch_size * example_flops(recipe, padded)
+    once = 0.0 if padded else (1 + BACKWARD) * symbol_flops(recipe.model, recipe.task.vocab.size)
+    return recipe.batch_size * example_flops(recipe, padded) + once
 
 
 def parameters(recipe: Recipe) -> dict[str, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from typing import Any
 
-from taskhint.bench.cost import Example, forward_flops
+from taskhint.bench.cost import Example, forward_flops, symbol_flops
 from taskhint.bench.timing import Work, say, timed
 from taskhint.bench.training import BATCH_SIZE, Prepared, new_model, our_step, prepare
 from taskhint.data.dataset import fresh_examples
@@ -53,7 +53,8 @@ def training_point(
 
 def _step_flops(config: ModelConfig, task: Sort, batch: Prepared) -> float:
     kinds = [Example(group.count, group.length, group.tail, group.tail) for group in batch.flat.groups]
-    return 3 * sum(kind.share * forward_flops(config, task.vocab.size, kind) for kind in kinds)
+    each = sum(kind.share * forward_flops(config, task.vocab.size, kind) for kind in kinds)
+    return 3 * (each + symbol_flops(config, task.vocab.size))
 
 
 def evaluation_point(length: int, rounds: int, tokens: int = TEST_TOKENS) -> dict[str, float]:

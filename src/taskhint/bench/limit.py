@@ -63,7 +63,7 @@ def unavoidable(config: ModelConfig, vocab_size: int, batch: Batch, room: Room) 
     products: list[Product] = []
     for block in range(config.depth):
         last = block == config.depth - 1
-        for name, rows, inputs, outputs in _block_maps(config, batch, last):
+        for name, rows, inputs, outputs in _block_maps(config, vocab_size, batch, block):
             products += _linear(room, f"{block}.{name}", rows, inputs, outputs)
         for group in batch.groups:
             asking = group.tail if last else group.length
@@ -72,11 +72,17 @@ def unavoidable(config: ModelConfig, vocab_size: int, batch: Batch, room: Room) 
     return products
 
 
-def _block_maps(config: ModelConfig, batch: Batch, last: bool) -> Iterator[tuple[str, int, int, int]]:
-    """Name, rows, inputs and outputs of each linear map of a block."""
-    inner, tokens = config.heads * config.each_head, len(batch.tokens)
+def _block_maps(config: ModelConfig, vocab_size: int, batch: Batch, block: int) -> Iterator[tuple[str, int, int, int]]:
+    """Name, rows, inputs and outputs of each linear map of a block.
+
+    The first block reads nothing but symbols (no positions), so its queries, keys and values are those of the symbols.
+    """
+    inner, tokens, last = config.heads * config.each_head, len(batch.tokens), block == config.depth - 1
     asking = sum(group.count * group.tail for group in batch.groups) if last else tokens
-    if last:
+    if block == 0 and config.positions == "none":
+        yield "key and value", vocab_size, config.width, 2 * inner
+        yield "query", vocab_size, config.width, inner
+    elif last:
         yield "key and value", tokens, config.width, 2 * inner
         yield "query", asking, config.width, inner
     else:

@@ -32,16 +32,27 @@ class Attention(nn.Module):
         self.out = nn.Linear(inner, config.width, bias=False)
         self.temperature = make_temperature(config)
 
-    def forward(self, x: Tensor, places: Places, attend: Attend, tail: Tensor | None) -> Tensor:
-        """(N, D) -> (M, D): what each query position gathers. With `tail`, only those positions ask."""
+    def forward(
+        self, x: Tensor, places: Places, attend: Attend, tail: Tensor | None = None, tokens: Tensor | None = None
+    ) -> Tensor:
+        """(N, D) -> (M, D): what each query position gathers. With `tail`, only those positions ask.
+
+        With `tokens` (N,), x is not one row per token but one per symbol, (V, D): the maps are applied to the few
+        symbols, and each token takes its symbol's row. It is the same result for far fewer products.
+        """
         inner = self.heads * self.head_width
         w_query, w_rest = self.qkv.split([inner, 2 * inner])
-        kv = functional.linear(x, w_rest).view(-1, 2, self.heads, self.head_width)
         if tail is not None:
-            x, places = x[tail], places.select(tail)
-        q = functional.linear(x, w_query).view(-1, self.heads, self.head_width)
+            places = places.select(tail)
+        if tokens is None:
+            kv = functional.linear(x, w_rest)
+            q = functional.linear(x if tail is None else x[tail], w_query)
+        else:
+            kv = functional.embedding(tokens, functional.linear(x, w_rest))
+            q = functional.embedding(tokens if tail is None else tokens[tail], functional.linear(x, w_query))
         scale = self.temperature(places) / math.sqrt(self.head_width)
-        return self.out(attend(q, kv, scale).flatten(1))
+        shape = (self.heads, self.head_width)
+        return self.out(attend(q.view(-1, *shape), kv.view(-1, 2, *shape), scale).flatten(1))
 
 
 def grouped_attend(groups: Sequence[Group], *, tail: bool) -> Attend:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -26,6 +27,13 @@ Keep = Callable[[str, Tensor], None]
 
 def _ignore(name: str, value: Tensor) -> None:
     """Nobody asked for a trace."""
+
+
+class Symbols(NamedTuple):
+    """A stream that holds nothing but symbols: x[i] = table[tokens[i]]."""
+
+    tokens: Tensor  # (N,)
+    table: Tensor  # (V, D)
 
 
 class Mlp(nn.Module):
@@ -53,10 +61,19 @@ class Block(nn.Module):
         self.after = _norm(config, "after")
 
     def forward(
-        self, x: Tensor, places: Places, attend: Attend, tail: Tensor | None = None, keep: Keep = _ignore
+        self,
+        x: Tensor,
+        places: Places,
+        attend: Attend,
+        tail: Tensor | None = None,
+        symbols: Symbols | None = None,
+        keep: Keep = _ignore,
     ) -> Tensor:
-        """(N, D) -> (N, D), or (M, D) of the tail positions only."""
-        gathered = self.attention(self.before_attention(x), places, attend, tail)
+        """(N, D) -> (N, D), or (M, D) of the tail positions only. `symbols`: what x was taken from, if that is so."""
+        if symbols is None:
+            gathered = self.attention(self.before_attention(x), places, attend, tail)
+        else:
+            gathered = self.attention(self.before_attention(symbols.table), places, attend, tail, symbols.tokens)
         keep("attention.out", gathered)
         x = (x if tail is None else x[tail]) + gathered
         keep("after_attention", x)
@@ -101,9 +118,11 @@ class Decoder(nn.Module):
         """(S, V) logits at the scored positions."""
         places, tail = Places.of_batch(batch), tail_index(batch)
         x = self._embed(batch.tokens, places)
+        symbols = self._symbols(batch.tokens)
         for block in self.blocks[:-1]:
-            x = block(x, places, grouped_attend(batch.groups, tail=False))
-        x = self.blocks[-1](x, places, grouped_attend(batch.groups, tail=True), tail)
+            x = block(x, places, grouped_attend(batch.groups, tail=False), symbols=symbols)
+            symbols = None
+        x = self.blocks[-1](x, places, grouped_attend(batch.groups, tail=True), tail, symbols)
         x = self.final_norm(x)
         return self.head(head)(x if batch.scored is None else x[batch.scored])
 
@@ -136,6 +155,11 @@ class Decoder(nn.Module):
         if name not in self.heads:
             raise UserError(f"the model has no head {name!r}; {nearest(name, self.heads)}")
         return self.heads[name]
+
+    def _symbols(self, tokens: Tensor) -> Symbols | None:
+        """What the first block reads, if it is symbols alone and there are fewer of them than tokens."""
+        few = self.embedding.num_embeddings < len(tokens)
+        return Symbols(tokens, self.embedding.weight) if few and self.config.positions == "none" else None
 
     def _embed(self, tokens: Tensor, places: Places) -> Tensor:
         x: Tensor = self.positions(self.embedding(tokens), places)
