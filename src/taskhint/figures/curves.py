@@ -36,9 +36,8 @@ def curves_figure(series: Sequence[Series]) -> Figure:
     panels[0].set_ylabel("sequences without an error, %")
     panels[0].set_ylim(-3, 103)
     handles, names = _legend_entries(panels)
-    figure.legend(
-        handles, names, loc="outside lower center", ncols=1 if len(panels) == 1 else 2, frameon=False, fontsize=9
-    )
+    columns = 1 if len(panels) == 1 else 2
+    figure.legend(handles, names, loc="outside lower center", ncols=columns, frameon=False, fontsize=9)
     return figure
 
 
