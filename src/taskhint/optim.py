@@ -48,7 +48,7 @@ class Optimiser:
         self._adam = _adam(self._rest, settings)
         for value in self._rest.values():  # torch would make these at the first step; a head may wait for its turn
             zeros = {"exp_avg": torch.zeros_like(value), "exp_avg_sq": torch.zeros_like(value)}
-            self._adam.state[value] = {"step": torch.zeros(()), **zeros}
+            self._adam.state[value] = {"step": torch.zeros((), device=value.device), **zeros}
 
     def step(self, factor: float) -> None:
         """Apply the gradients with `factor` times the learning rate, and clear them. Weights without one stay put."""
@@ -69,7 +69,7 @@ class Optimiser:
     def load(self, state: dict[str, Tensor]) -> None:
         for name, value in self._rest.items():
             parts = ("step", "exp_avg", "exp_avg_sq")
-            self._adam.state[value] = {part: state[f"adam.{part}.{name}"].clone() for part in parts}
+            self._adam.state[value] = {part: state[f"adam.{part}.{name}"].to(value.device).clone() for part in parts}
         if self._muon is not None:
             self._muon.load(state)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,8 @@ class Trainer:
     def __init__(self, run: Run) -> None:
         recipe = run.recipe
         self.run, self.recipe = run, recipe
-        self.decoder = new_decoder(recipe)
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.decoder = new_decoder(recipe).to(self.device)
         self.optimiser = Optimiser(self.decoder, recipe.optimiser, recipe.learning_rate)
         self.start, self._metrics_start = self._resume() if run.checkpoints() else (0, Position())
 
@@ -72,10 +74,7 @@ class Trainer:
             return
         environment.record(self.run.path / "environment.json", self.start)
         self.decoder.train()
-        # oneDNN compiles and keeps a GELU for every new shape, and without padding every batch is a new shape: a
-        # gigabyte after three thousand updates. torch's own GELU is as fast.
-        onednn_off = torch.backends.mkldnn.flags(enabled=False)
-        with onednn_off, Metrics(self.run.path / "metrics.jsonl", self._metrics_start, self.start) as metrics:
+        with without_onednn(), Metrics(self.run.path / "metrics.jsonl", self._metrics_start, self.start) as metrics:
             self._train(report, metrics, stop or Stop())
 
     def _train(self, report: Report, metrics: Metrics, stop: Stop) -> None:
@@ -99,6 +98,7 @@ class Trainer:
     def _update(self, step: int, batch: Batch, metrics: Metrics) -> float:
         recipe = self.recipe
         task = recipe.tasks[recipe.turn(step)[0]]
+        batch = batch.to(self.device)
         loss = functional.cross_entropy(self.decoder(batch, task.kind), batch.targets)
         loss.backward()
         norm = gradient_norm(self.decoder)
@@ -133,6 +133,20 @@ class Trainer:
         self.decoder.load_state_dict(checkpoint.tensors(WEIGHTS, described(dict(self.decoder.named_parameters()))))
         self.optimiser.load(checkpoint.tensors(OPTIMISER, described(self.optimiser.state())))
         return checkpoint.step, checkpoint.state().metrics
+
+
+@contextmanager
+def without_onednn() -> Iterator[None]:
+    """oneDNN compiles and keeps a GELU for every new shape, and without padding every batch is a new shape.
+
+    That is a gigabyte after three thousand updates. torch's own GELU is as fast.
+    """
+    before = torch._C._get_mkldnn_enabled()
+    torch.backends.mkldnn.enabled = False  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        torch.backends.mkldnn.enabled = before  # type: ignore[assignment]
 
 
 def gradient_norm(decoder: torch.nn.Module) -> Tensor:
