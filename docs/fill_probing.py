@@ -20,13 +20,13 @@ from taskhint.report.probe_page import write_probe
 
 DOCS = Path(__file__).parent
 BEGIN, END = "<!-- filled by fill_probing.py -->", "<!-- end -->"
-RUNS = ("plain", "successor-equal-main", "tempered", "successor-tempered-equal-main")
+RUNS = ("plain", "successor", "tempered", "successor-tempered")
 CHARTS = ("projection-input", "projection-answer", "projection-delimiter")
 FIGURES = {
     "comparison-sort": ("compared-mechanisms", "compared-heads", "compared-errors"),
     "tempered": (*CHARTS, "stages", "attention-maps", "attention-shares", "sharpness", "first-errors", "bases"),
     "plain": CHARTS,
-    "successor-equal-main": CHARTS,
+    "successor": CHARTS,
     "constructed": CHARTS,
 }
 SHOWN_LENGTHS = ("5", "20", "50", "100")

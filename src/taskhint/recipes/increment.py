@@ -12,7 +12,7 @@ from taskhint.recipe import Adam, Hint, Muon, Recipe, Scale
 from taskhint.recipes.entry import Entry
 from taskhint.tasks import Carry, Increment
 
-POCKET_UPDATES = 3000
+POCKET_UPDATES = 2000
 PAPER_DATASET = 1_000_000
 PAPER_UPDATES = 100_000
 PAPER_WARMUP = 9_766  # ten epochs of 1M examples in batches of 1024

@@ -15,7 +15,7 @@ from functools import partial
 from taskhint.model.config import ModelConfig, TemperatureKind
 from taskhint.recipe import Adam, Hint, Muon, Recipe, Scale
 from taskhint.recipes.entry import Entry
-from taskhint.tasks import Count, Fill, Mixture, Sort, Successor
+from taskhint.tasks import Count, Fill, Sort, Successor
 
 POCKET_UPDATES = 3000
 PAPER_DATASET = 160_000_000
@@ -32,15 +32,12 @@ def recipe(
     name: str,
     hints: tuple[Hint, ...] = (),
     temperature: TemperatureKind = "constant",
-    inputs: Mixture | None = None,
-    pocket_updates: int = POCKET_UPDATES,
 ) -> Recipe:
-    task = Sort(inputs=inputs or Mixture())
     if scale == "paper":
         return Recipe(
             name=name,
             scale=scale,
-            task=task,
+            task=Sort(),
             hints=hints,
             model=ModelConfig(width=1024, heads=16, depth=2, mlp_width=2048, temperature=temperature),
             optimiser=Adam(),
@@ -53,14 +50,14 @@ def recipe(
     return Recipe(
         name=name,
         scale=scale,
-        task=task,
+        task=Sort(),
         hints=hints,
         model=ModelConfig(temperature=temperature),
         optimiser=Muon(),
         learning_rate=2e-2,
         batch_size=256,
-        steps=pocket_updates,
-        warmup_steps=pocket_updates // 20,
+        steps=POCKET_UPDATES,
+        warmup_steps=POCKET_UPDATES // 20,
         dataset_size=PAPER_DATASET,
     )
 
@@ -114,18 +111,5 @@ ENTRIES = (
         minutes=0,
         result="",
         build=partial(recipe, name="sort/all-hints", hints=ALL_HINTS),
-    ),
-    Entry(
-        "sort/best",
-        "tempered, with many repeated symbols in training",
-        minutes=0,
-        result="",
-        build=partial(
-            recipe,
-            name="sort/best",
-            temperature="log-visible",
-            inputs=Mixture(repetition=0.4, pool="any"),
-            pocket_updates=8000,
-        ),
     ),
 )
