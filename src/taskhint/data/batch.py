@@ -49,12 +49,13 @@ class Batch:
         )
 
     @property
-    def scored_per_example(self) -> list[int]:
-        """How many predictions each example asks for, in the order of the groups."""
+    def scored_per_example(self) -> Ints:
+        """(examples,) how many predictions each example asks for, in the order of the groups."""
+        tails = np.repeat([group.tail for group in self.groups], [group.count for group in self.groups])
         if self.scored is None:
-            return [group.tail for group in self.groups for _ in range(group.count)]
-        tails = np.repeat(np.arange(len(self.rows)), [g.tail for g in self.groups for _ in range(g.count)])
-        return np.bincount(tails[self.scored.cpu().numpy()], minlength=len(self.rows)).tolist()
+            return tails
+        owners = np.repeat(np.arange(len(tails)), tails)
+        return np.bincount(owners[self.scored.cpu().numpy()], minlength=len(tails))
 
 
 def make_batch(task: Task, parts: Iterable[Examples]) -> Batch:
