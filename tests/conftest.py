@@ -35,7 +35,7 @@ def small(name: str, **changes: object) -> Recipe:
 def sorter(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A model that sorts short sequences well and long ones badly: right and wrong answers to look at."""
     recipe = replace(
-        find_recipe("sort/tempered").with_steps(600),
+        find_recipe("sort/tempered").with_steps(350),
         task=Sort(lengths=Lengths(1, 4, 8, 0.5), symbols=20),
         model=ModelConfig(width=64, heads=2, mlp_width=128, temperature="log-visible"),
         batch_size=64,

@@ -7,7 +7,7 @@ from taskhint.tasks import HINTS, TASKS
 
 
 def as_text() -> str:
-    lines = ["recipes (pocket scale: minutes on one core, and what to expect)"]
+    lines = ["recipes (pocket scale; minutes on one core; accuracy of seed 0 on 1,000 uniform sequences per length)"]
     width = max(len(name) for name in ENTRIES)
     for entry in ENTRIES.values():
         lines.append(f"  {entry.name:<{width}}  {entry.about}; {entry.minutes:g} min; {entry.result}")
@@ -26,7 +26,7 @@ def as_markdown() -> str:
         "",
         "`taskhint train NAME --out DIR` trains one. Times are one run at pocket scale on one core;",
         "`--scale paper` takes the paper's settings instead.",
-        "Results are full-sequence accuracy on uniform test sequences.",
+        "Results are full-sequence accuracy, one seed (0), 1,000 uniform test sequences per length.",
         "",
         "| recipe | what | minutes | what to expect |",
         "|---|---|---|---|",

@@ -10,7 +10,7 @@ from taskhint.recipe import Recipe, Scale
 
 @dataclass(frozen=True)
 class Entry:
-    """`minutes` is one pocket run on one core of the machine that `result` was measured on."""
+    """`minutes` is one pocket run on one core; `result` its accuracy, seed 0, 1,000 uniform sequences per length."""
 
     name: str
     about: str

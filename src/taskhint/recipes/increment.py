@@ -56,22 +56,22 @@ ENTRIES = (
     Entry(
         "increment/standard",
         "plain training",
-        minutes=0,
-        result="",
+        minutes=5,
+        result="98.9% at length 10, 5.5% at 15, 0% at 20",
         build=partial(recipe, name="increment/standard"),
     ),
     Entry(
         "increment/tempered",
         "attention logits times a learned β·ln n",
-        minutes=0,
-        result="",
+        minutes=5,
+        result="99.3% at length 10, 32.4% at 15, 0.8% at 20",
         build=partial(recipe, name="increment/tempered", temperature="log-visible"),
     ),
     Entry(
         "increment/carry",
         "with the carry hint",
-        minutes=0,
-        result="",
+        minutes=7.5,
+        result="97.1% at length 10, 5.1% at 15, 0% at 20",
         build=partial(recipe, name="increment/carry", hints=CARRY),
     ),
 )
