@@ -13,7 +13,7 @@ from taskhint.data.dataset import fresh_examples
 from taskhint.errors import UserError
 from taskhint.evaluation.curve import LengthCurve, Score, load_curves
 from taskhint.evaluation.exact import decode_failed, evaluate, judge
-from taskhint.evaluation.summary import summarise
+from taskhint.evaluation.summary import find_runs, summarise
 from taskhint.run import Run
 from taskhint.tasks import Increment, Task
 from taskhint.trainer import train
@@ -110,7 +110,7 @@ def test_seeds_are_averaged_and_other_recipes_stand_apart(tmp_path: Path) -> Non
         run = train(small("sort/standard", steps=3, warmup_steps=0, seed=seed), tmp_path / f"seed-{seed}")
         accuracies.append(evaluate(run, [1], examples=50)[1].accuracy)
     evaluate(train(small("sort/standard"), tmp_path / "longer"), [1], examples=50)
-    series = {one.label: one for one in summarise(tmp_path)}
+    series = {one.label: one for one in summarise(find_runs(tmp_path))}
     assert set(series) == {"sort/standard, 3 updates", "sort/standard, 40 updates"}
     point = series["sort/standard, 3 updates"].points[1]
     assert point.seeds == 3

@@ -33,12 +33,16 @@ LAYERS = [
     "evaluation",
     "listing",
     "probe",
+    "reproduce",
     "figures",
     "report",
     "construct",
     "bench",
     "parallel",
+    "campaign",
     "demo",
+    "arguments",
+    "commands",
     "cli",
 ]
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from taskhint.evaluation.curve import load_curves
-from taskhint.evaluation.summary import summarise
+from taskhint.evaluation.summary import find_runs, summarise
 from taskhint.parallel import Job, Measurement, run_jobs
 from taskhint.recipe import Recipe
 from taskhint.recipes import find_recipe
@@ -39,7 +39,7 @@ def demo(out: Path) -> None:
     for job, curves in run_jobs(sorted(jobs, key=lambda job: -job.recipe.steps), "demo"):
         for curve in curves:
             print(f"\n{job.out.name}: {curve_table(curve)}", end="", flush=True)
-    print("\n" + series_table(summarise(out)))
+    print("\n" + series_table(summarise(find_runs(out))))
     print(hint_effect(out))
     report = write_report(out, out / "report.html")
     print(f"Report: {report}\nTry it: taskhint solve {out / 'tempered'} 5 17 43 17")

@@ -38,6 +38,7 @@ class Job:
     out: Path
     recipe: Recipe
     measurements: tuple[Measurement, ...]
+    mechanisms: tuple[int, ...] = ()  # lengths at which the mechanisms inside the model are counted
 
 
 _counts: Any = None
@@ -157,4 +158,8 @@ def _run_job(number: int, job: Job) -> list[LengthCurve]:
         run = None
     if run is None or _stop_all.is_set():
         os._exit(0)  # the pool would hand this process another job
+    if job.mechanisms:
+        from taskhint.probe.mechanisms import keep_mechanisms
+
+        keep_mechanisms(run, job.mechanisms)
     return [evaluate(run, m.lengths, m.examples, m.distribution, m.edit_distance) for m in job.measurements]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,10 +52,10 @@ def find_runs(directory: Path) -> list[tuple[Path, Recipe]]:
     return [(path, Recipe.from_json(read_json(path / "recipe.json"), f"{path}/recipe.json")) for path in paths]
 
 
-def summarise(directory: Path) -> list[Series]:
-    """The curves of all evaluated runs below a directory; runs that differ only in their seed are one series."""
+def summarise(runs: Iterable[tuple[Path, Recipe]]) -> list[Series]:
+    """The curves of all evaluated runs; runs that differ only in their seed are one series."""
     families: dict[Recipe, list[LengthCurve]] = {}
-    for path, recipe in find_runs(directory):
+    for path, recipe in runs:
         families.setdefault(recipe.with_overrides(seed=0), []).extend(load_curves(path))
     labels = _labels(families)
     series = []
@@ -66,7 +66,7 @@ def summarise(directory: Path) -> list[Series]:
             points = {n: _point([c.scores[n] for c in same if n in c.scores]) for n in lengths}
             series.append(Series(labels[recipe], recipe, distribution, points))
     if not series:
-        raise UserError(f"no run below {directory} has been evaluated; use `taskhint evaluate` first")
+        raise UserError("none of the runs has been evaluated; use `taskhint evaluate` first")
     return series
 
 
@@ -93,13 +93,13 @@ def updates_text(recipe: Recipe) -> str:
 def _point(scores: list[Score]) -> Point:
     accuracies = [score.accuracy for score in scores]
     mean = sum(accuracies) / len(accuracies)
-    low, high = scores[0].interval if len(scores) == 1 else _t_interval(accuracies)
+    low, high = scores[0].interval if len(scores) == 1 else t_interval(accuracies)
     distances = [score.edit_distance for score in scores if score.edit_distance is not None]
     distance = sum(distances) / len(distances) if distances else None
     return Point(mean, low, high, len(scores), min(score.examples for score in scores), distance)
 
 
-def _t_interval(values: list[float]) -> tuple[float, float]:
+def t_interval(values: Sequence[float]) -> tuple[float, float]:
     from scipy.stats import t
 
     mean = sum(values) / len(values)

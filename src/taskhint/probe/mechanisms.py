@@ -21,7 +21,9 @@ from torch import Tensor
 
 from taskhint.probe.gather import Gathered, Rows, gather
 from taskhint.probe.shares import Share, share_of
+from taskhint.probe.shares_file import save_shares
 from taskhint.probe.view import Subject, View
+from taskhint.run import Run
 from taskhint.tasks import Sort
 
 
@@ -134,6 +136,16 @@ class MechanismCurves:
 def measure_mechanisms(subject: Subject, lengths: Sequence[int], examples: int) -> MechanismCurves:
     """Every mechanism that has a meaning for the subject's task."""
     return mechanism_curves(gather(subject, lengths, examples, [mechanism_rows]))
+
+
+def keep_mechanisms(run: Run, lengths: Sequence[int], examples: int = 200) -> None:
+    """Count the mechanisms of a run and keep their shares with it."""
+    curves = measure_mechanisms(Subject.of(run), lengths, examples)
+    shares = {
+        name: {length: share.share for length, share in row.items() if share.share is not None}
+        for name, row in curves.shares.items()
+    }
+    save_shares(run.path, run.checkpoint.step, examples, shares)
 
 
 def mechanism_rows(view: View) -> Rows:

@@ -7,10 +7,13 @@ from html import escape
 from pathlib import Path
 
 from taskhint.errors import UserError
-from taskhint.evaluation.summary import Point, Series, summarise, updates_text
+from taskhint.evaluation.summary import Point, Series, find_runs, summarise, updates_text
 from taskhint.figures.curves import as_svg, curves_figure
-from taskhint.files import write_atomically
-from taskhint.recipe import Muon, Recipe
+from taskhint.files import read_json, write_atomically
+from taskhint.recipe import SCALES, Muon, Recipe
+from taskhint.report.experiment_page import overview, section
+from taskhint.reproduce import find_experiment
+from taskhint.reproduce.findings import Finding, find_all
 
 STYLE = """
 body { font: 16px/1.55 system-ui, sans-serif; color: #1b1b1b; background: #fff;
@@ -24,26 +27,82 @@ td small { color: #777; display: block; } .notes td { text-align: left; white-sp
 """
 
 
-def write_report(directory: Path, out: Path) -> Path:
-    """Write the report on every evaluated run below a directory."""
+MARKER = "reproduce.json"  # in a directory of `taskhint reproduce`: which experiments it holds, at which scale
+
+
+def write_report(directory: Path, out: Path, names: Sequence[str] = ()) -> Path:
+    """Write the report on every evaluated run below a directory, or on the named experiments alone.
+
+    Runs that belong to an experiment are shown with it; all others as curves by recipe.
+    """
+    findings = [one for place in _marked(directory) for one in _findings(place) if _chosen(one, names)]
+    rest = [] if names else _rest(directory)
     try:
-        write_atomically(out, report_page(summarise(directory)).encode())
+        write_atomically(out, report_page(rest, findings).encode())
     except OSError as error:
         raise UserError(f"{out} cannot be written: {error.strerror}") from None
     return out
 
 
-def report_page(series: Sequence[Series]) -> str:
+def _marked(directory: Path) -> list[Path]:
+    return sorted(path.parent for path in directory.rglob(MARKER))
+
+
+def _chosen(finding: Finding, names: Sequence[str]) -> bool:
+    return not names or finding.experiment.name in names
+
+
+def _findings(place: Path) -> list[Finding]:
+    path = place / MARKER
+    data = read_json(path)
+    try:
+        scale, names = data["scale"], data["experiments"]
+        experiments = [find_experiment(name) for name in names]
+    except (KeyError, TypeError):
+        raise UserError(f"{path} is damaged: it does not name experiments") from None
+    if scale not in SCALES:
+        raise UserError(f"{path} is damaged: {scale!r} is not a scale")
+    return find_all(place, experiments, scale)
+
+
+def _rest(directory: Path) -> list[Series]:
+    """The curves of runs that stand outside every directory of experiments."""
+    places = _marked(directory)
+    outside = [
+        (path, recipe)
+        for path, recipe in find_runs(directory)
+        if not any(path.is_relative_to(place) for place in places)
+    ]
+    return summarise(outside) if outside or not places else []
+
+
+def report_page(series: Sequence[Series], findings: Sequence[Finding] = ()) -> str:
+    curves = _curves(series) if series else ""
+    experiments = _experiments(findings) if findings else ""
+    return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>taskhint: accuracy by length</title><style>{STYLE}</style></head><body>
+{experiments}{curves}
+</body></html>
+"""
+
+
+def _experiments(findings: Sequence[Finding]) -> str:
+    return f"""<h1>The paper's experiments, and more</h1>
+<p class="lead">Means over seeds with 95% intervals (Student's t over the seeds). A claim that one arm is better than
+another holds if Welch's 95% interval of the difference leaves out zero.</p>
+{overview(findings)}{"".join(section(finding) for finding in findings)}
+"""
+
+
+def _curves(series: Sequence[Series]) -> str:
     distributions = list(dict.fromkeys(s.distribution for s in series))
     longest = max(s.recipe.task.lengths.longest for s in series)
     tables = "".join(
         f"<h2>{escape(name)} test sequences</h2>{_table([s for s in series if s.distribution == name])}"
         for name in sorted(distributions, key=lambda name: (name != "uniform", name))
     )
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>taskhint: accuracy by length</title><style>{STYLE}</style></head><body>
-<h1>Accuracy by length</h1>
+    return f"""<h1>Accuracy by length</h1>
 <p class="lead">Trained on inputs of at most {longest} symbols, measured on longer ones. A sequence counts only if every
 token of its answer is right.</p>
 {as_svg(curves_figure(series))}
@@ -51,7 +110,6 @@ token of its answer is right.</p>
 <p>Percent of sequences without an error, and the 95% interval. With one seed the interval is Wilson's over the test
 sequences, and says nothing of other seeds; with several it is Student's t over the seeds.</p>
 <h2>What was trained</h2>{_settings(series)}
-</body></html>
 """
 
 

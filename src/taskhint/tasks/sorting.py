@@ -26,16 +26,21 @@ class Mixture:
     """Uniform symbols, except that a share `repetition` of the sequences draws from a small pool of distinct symbols.
 
     The pool has ⌊n/2⌋ symbols (`half`, the paper's), or 1 to ⌊n/2⌋ of them, each size equally likely (`any`).
+    A share `near` of those sequences draws from neighbouring symbols instead: 1 to n of them without a gap, each size
+    and place equally likely. Long sequences are dense, short ones of uniform symbols are not: this shows a model what
+    dense ones are like without a long one.
     """
 
     kind: ClassVar[str] = "mixture"
 
     repetition: float = 0.1
     pool: Literal["half", "any"] = "half"
+    near: float = 0.0
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.repetition <= 1.0:
-            raise UserError(f"repetition={self.repetition} is not in 0..1")
+        for name in ("repetition", "near"):
+            if not 0.0 <= getattr(self, name) <= 1.0:
+                raise UserError(f"{name}={getattr(self, name)} is not in 0..1")
 
     def draw(self, bits: RandomBits, symbols: int, n: int) -> Ints:
         repeated = bits.chance(self.repetition)
@@ -44,8 +49,19 @@ class Mixture:
         largest = min(max(1, n // 2), symbols)
         size = largest if self.pool == "half" else 1 + chosen.integers(largest, 1)
         pool = chosen.distinct(symbols, largest)
-        inputs[repeated] = np.take_along_axis(pool, chosen.integers(size, n), axis=1)
+        drawn = np.take_along_axis(pool, chosen.integers(size, n), axis=1)
+        if self.near:
+            close = chosen.chance(self.near)
+            drawn[close] = _neighbours(chosen.subset(close), symbols, n)
+        inputs[repeated] = drawn
         return inputs
+
+
+def _neighbours(bits: RandomBits, symbols: int, n: int) -> Ints:
+    """(B, n) symbols, each row out of 1 to n that follow each other without a gap."""
+    size = 1 + bits.integers(min(n, symbols), 1)
+    first = bits.integers(symbols - size + 1, 1)
+    return first + bits.integers(size, n)
 
 
 @dataclass(frozen=True)

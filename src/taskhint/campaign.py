@@ -1,0 +1,127 @@
+"""`taskhint reproduce`: train and measure what an experiment compares, skip what is done, and write its report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from taskhint.bench.cost import GPUS, step_flops
+from taskhint.bench.cost import hours as gpu_hours
+from taskhint.errors import UserError
+from taskhint.evaluation.curve import Score, load_curves
+from taskhint.files import json_bytes, read_json, write_atomically
+from taskhint.parallel import Job, Measurement, run_jobs
+from taskhint.probe.shares_file import load_shares
+from taskhint.recipe import Recipe, Scale
+from taskhint.recipes import ENTRIES, find_recipe
+from taskhint.report.experiment_page import finding_text
+from taskhint.report.page import MARKER, write_report
+from taskhint.report.table import text_table
+from taskhint.reproduce import EXPERIMENTS
+from taskhint.reproduce.experiment import Arm, Experiment
+from taskhint.reproduce.findings import find_all
+from taskhint.run import load
+
+PAPER_GPU = "A100 80GB"
+
+
+def reproduce(names: Sequence[str], scale: Scale, seeds: int, out: Path) -> None:
+    """Run the named experiments, then report on all that the directory holds."""
+    if seeds < 1:
+        raise UserError(f"--seeds {seeds} is too few; at least 1")
+    chosen = [EXPERIMENTS[name] for name in names]
+    _mark(out, scale, names)
+    jobs = jobs_for(chosen, scale, seeds, out)
+    todo = [job for job in jobs if job.measurements or job.mechanisms]
+    print(f"{len(jobs)} runs, {len(jobs) - len(todo)} of them done", flush=True)
+    for job, curves in run_jobs(todo, "reproduce") if todo else ():
+        text = "; ".join(f"{c.distribution} {_percents(c.scores)}" for c in curves)
+        print(f"{job.out.relative_to(out)}: {text}", flush=True)
+    for finding in find_all(out, chosen, scale):
+        print("\n" + finding_text(finding), end="")
+        print(write_report(out, out / f"{finding.experiment.name}.html", [finding.experiment.name]))
+    print(f"All: {write_report(out, out / 'report.html')}")
+
+
+def _mark(out: Path, scale: Scale, names: Sequence[str]) -> None:
+    """Note in the directory which experiments it holds, for the report."""
+    path = out / MARKER
+    before: list[str] = []
+    if path.exists():
+        data = read_json(path)
+        if data.get("scale") != scale:
+            raise UserError(f"{out} holds experiments at scale {data.get('scale')}; choose another --out")
+        before = list(data["experiments"])
+    known = [name for name in EXPERIMENTS if name in {*before, *names}]
+    write_atomically(path, json_bytes({"scale": scale, "experiments": known}))
+
+
+def jobs_for(experiments: Iterable[Experiment], scale: Scale, seeds: int, out: Path) -> list[Job]:
+    """A job for every run, with what is not measured yet; experiments that share an arm share its runs."""
+    wanted: dict[str, tuple[Arm, list[Experiment]]] = {}
+    for experiment in experiments:
+        for arm in experiment.arms:
+            wanted.setdefault(arm.folder(scale), (arm, []))[1].append(experiment)
+    # The first seed of everything comes first: a stopped campaign then has a little of all.
+    return [
+        _job(out / folder / f"seed-{seed}", arm.at(scale).with_overrides(seed=seed), users)
+        for seed in range(seeds)
+        for folder, (arm, users) in wanted.items()
+    ]
+
+
+def _job(out: Path, recipe: Recipe, experiments: Sequence[Experiment]) -> Job:
+    if (out / "recipe.json").exists() and recipe.differences(load(out).recipe):
+        raise UserError(f"{out} holds another run than the experiment asks for; choose another --out")
+    there = {curve.distribution: curve.scores for curve in load_curves(out)}
+    missing = []
+    for experiment in experiments:
+        for distribution, distances in experiment.distributions.items():
+            for examples in sorted({experiment.examples_at(n) for n in experiment.lengths}):
+                lengths = tuple(
+                    n
+                    for n in experiment.lengths
+                    if experiment.examples_at(n) == examples
+                    and not _enough(there.get(distribution, {}).get(n), examples, distances)
+                )
+                if lengths:
+                    missing.append(Measurement(distribution, lengths, examples, distances))
+    shares = load_shares(out).get("min-finding", {})
+    looked = {n for experiment in experiments if experiment.probes for n in experiment.lengths}
+    return Job(out, recipe, tuple(missing), tuple(sorted(looked - set(shares))))
+
+
+def _enough(score: Score | None, examples: int, distances: bool) -> bool:
+    return score is not None and score.examples >= examples and (score.edit_distance is not None or not distances)
+
+
+def _percents(scores: dict[int, Score]) -> str:
+    return " ".join(f"{n}:{100 * score.accuracy:.1f}" for n, score in sorted(scores.items()))
+
+
+def listing(scale: Scale, seeds: int) -> str:
+    """Every experiment with what it costs."""
+    rows = []
+    shared: dict[str, float] = {}
+    for experiment in EXPERIMENTS.values():
+        costs = {arm.folder(scale): seeds * _hours(arm, scale) for arm in experiment.arms}
+        shared |= costs
+        rows.append([experiment.name, str(seeds * len(experiment.arms)), f"{sum(costs.values()):.1f}"])
+    rows.append(["all, shared runs once", str(seeds * len(shared)), f"{sum(shared.values()):.1f}"])
+    unit = "core hours" if scale == "pocket" else f"{PAPER_GPU} hours"
+    table = text_table(["experiment", "runs", unit], rows).splitlines()
+    questions = ["question", *(e.question for e in EXPERIMENTS.values()), ""]
+    width = max(len(line) for line in table)
+    return "".join(
+        f"{line:<{width}}  {question}".rstrip() + "\n" for line, question in zip(table, questions, strict=True)
+    )
+
+
+def _hours(arm: Arm, scale: Scale) -> float:
+    """Of one run: at pocket scale on one core, as its operations compare with those of a timed recipe."""
+    recipe = arm.at(scale)
+    if scale == "paper":
+        return gpu_hours(recipe, GPUS[PAPER_GPU])
+    known = find_recipe("sort/standard")
+    share = recipe.steps * step_flops(recipe) / (known.steps * step_flops(known))
+    return share * ENTRIES["sort/standard"].minutes / 60

@@ -1,0 +1,106 @@
+"""The paper's experiments as they came out here: figure, table, the paper's numbers, and a verdict in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from taskhint.figures.curves import as_svg
+from taskhint.figures.experiment import experiment_figure
+from taskhint.report.table import text_table
+from taskhint.reproduce.experiment import Panel
+from taskhint.reproduce.findings import Cell, Finding, Outcome
+
+WORDS = {True: "holds", False: "does not hold", None: "cannot be told"}
+
+
+def overview(findings: Sequence[Finding]) -> str:
+    """A row per experiment: question, verdict, what it rests on."""
+    rows = "".join(
+        f'<tr><td><a href="#{f.experiment.name}">{f.experiment.name}</a></td><td>{escape(f.experiment.question)}</td>'
+        f"<td><b>{f.verdict}</b></td><td>{_held(f)}</td><td>{_basis(f)}</td></tr>"
+        for f in findings
+    )
+    header = "<tr><th>experiment</th><th>question</th><th>verdict</th><th>claims that hold</th><th>basis</th></tr>"
+    return f'<div class="wide"><table class="notes"><thead>{header}</thead><tbody>{rows}</tbody></table></div>'
+
+
+def section(finding: Finding) -> str:
+    """All there is to say of one experiment."""
+    experiment = finding.experiment
+    tables = "".join(f"<h3>{escape(panel.title)}</h3>{_table(finding, panel)}" for panel in experiment.panels)
+    claims = "".join(f"<li>{escape(o.text)}: <b>{WORDS[o.holds]}</b></li>" for o in finding.outcomes)
+    return f"""<h2 id="{experiment.name}">{escape(experiment.name)}</h2>
+<p class="lead">{escape(experiment.question)}</p>
+<p><b>Verdict: {finding.verdict}.</b> {_held(finding)} of the claims hold. {_basis(finding)}.</p>
+{as_svg(experiment_figure(finding))}
+<p>What the paper says, and what is found here:</p><ul>{claims}</ul>
+<details><summary>All numbers</summary>{tables}</details>
+<details><summary>Settings that differ from the paper's</summary>
+<p>{escape("; ".join(finding.different_settings) or "none")}</p></details>
+"""
+
+
+def _held(finding: Finding) -> str:
+    return f"{sum(o.holds is True for o in finding.outcomes)} of {len(finding.outcomes)}"
+
+
+def _basis(finding: Finding) -> str:
+    counts = {len(seeds) for seeds in finding.seeds.values()}
+    seeds = f"{min(counts)}" if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
+    return f"{seeds} seeds, at least {finding.examples:,} test sequences per length and seed"
+
+
+def _table(finding: Finding, panel: Panel) -> str:
+    lengths = finding.experiment.lengths
+    head = "".join(f"<th>{n}</th>" for n in lengths)
+    rows = ""
+    for arm in finding.experiment.arms:
+        cells = "".join(_cell(finding.cell(arm.label, panel, n), panel) for n in lengths)
+        rows += f"<tr><td>{escape(arm.label)}</td>{cells}<td>{len(finding.seeds[arm.label])}</td></tr>"
+        rows += _published_row(finding, panel, arm.label)
+    header = f"<tr><th>length</th>{head}<th>seeds</th></tr>"
+    return f'<div class="wide"><table><thead>{header}</thead><tbody>{rows}</tbody></table></div>'
+
+
+def _cell(cell: Cell | None, panel: Panel) -> str:
+    if cell is None:
+        return "<td></td>"
+    scale, digits = (1.0, 2) if panel.quantity == "edit distance" else (100.0, 1)
+    low, high = cell.interval
+    return f"<td>{scale * cell.mean:.{digits}f}<small>{scale * low:.{digits}f}–{scale * high:.{digits}f}</small></td>"
+
+
+def _published_row(finding: Finding, panel: Panel, arm: str) -> str:
+    if panel.quantity != "accuracy":
+        return ""
+    numbers = {
+        p.length: p for p in finding.experiment.published if p.arm == arm and p.distribution == panel.distribution
+    }
+    if not numbers:
+        return ""
+    cells = "".join(f"<td>{numbers[n].text if n in numbers else ''}</td>" for n in finding.experiment.lengths)
+    return f'<tr class="paper"><td>… in the paper</td>{cells}<td></td></tr>'
+
+
+def finding_text(finding: Finding) -> str:
+    """The same for a terminal."""
+    text = f"{finding.experiment.name}: {finding.verdict} ({_basis(finding)})\n"
+    for panel in finding.experiment.panels:
+        lengths = finding.experiment.lengths
+        rows = [
+            [arm.label, *(_short(finding.cell(arm.label, panel, n), panel) for n in lengths)]
+            for arm in finding.experiment.arms
+        ]
+        text += f"{panel.title}\n{text_table(['', *(str(n) for n in lengths)], rows)}"
+    return text + "".join(_claim_line(outcome) for outcome in finding.outcomes)
+
+
+def _short(cell: Cell | None, panel: Panel) -> str:
+    if cell is None:
+        return ""
+    return f"{cell.mean:.2f}" if panel.quantity == "edit distance" else f"{100 * cell.mean:.1f}"
+
+
+def _claim_line(outcome: Outcome) -> str:
+    return f"  {outcome.text}: {WORDS[outcome.holds]}\n"

@@ -1,0 +1,194 @@
+"""What a directory of results says about an experiment. Runs are found by their recipes, wherever they stand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from statistics import fmean, variance
+
+from taskhint.evaluation.curve import CONFIDENCE, LengthCurve, load_curves
+from taskhint.evaluation.summary import find_runs, t_interval
+from taskhint.probe.shares_file import load_shares
+from taskhint.recipe import Recipe, Scale
+from taskhint.reproduce.experiment import (
+    MECHANISMS,
+    AtMost,
+    Better,
+    Claim,
+    Experiment,
+    NotBetter,
+    Panel,
+    Quantity,
+)
+
+
+@dataclass(frozen=True)
+class Seed:
+    """The results of one run."""
+
+    seed: int
+    curves: dict[str, LengthCurve]  # by test distribution
+    mechanisms: dict[str, dict[int, float]]
+
+    def value(self, quantity: Quantity, distribution: str, length: int) -> float | None:
+        """A share in 0..1, or an edit distance; None if it was not measured."""
+        if quantity in MECHANISMS:
+            return self.mechanisms.get(quantity, {}).get(length)
+        curve = self.curves.get(distribution)
+        if curve is None or length not in curve.scores:
+            return None
+        score = curve[length]
+        return score.accuracy if quantity == "accuracy" else score.edit_distance
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A mean over seeds with its 95% interval (Student's t); one seed alone has none."""
+
+    values: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        return sum(self.values) / len(self.values)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        return t_interval(self.values) if len(self.values) > 1 else (self.mean, self.mean)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Whether a claim of the paper holds here: yes, no, or (None) not to be told from these seeds."""
+
+    text: str
+    holds: bool | None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """An experiment and the runs that were found for each of its arms, at one scale."""
+
+    experiment: Experiment
+    scale: Scale
+    seeds: dict[str, tuple[Seed, ...]]  # by the arm's label
+
+    def cell(self, arm: str, panel: Panel, length: int) -> Cell | None:
+        found = (seed.value(panel.quantity, panel.distribution, length) for seed in self.seeds[arm])
+        values = tuple(value for value in found if value is not None)
+        return Cell(values) if values else None
+
+    @property
+    def fewest_seeds(self) -> int:
+        return min(len(seeds) for seeds in self.seeds.values())
+
+    @property
+    def examples(self) -> int:
+        """The fewest test sequences behind any number."""
+        scores = (
+            s for seeds in self.seeds.values() for one in seeds for c in one.curves.values() for s in c.scores.values()
+        )
+        return min((score.examples for score in scores), default=0)
+
+    @cached_property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        return tuple(_outcome(self, claim) for claim in self.experiment.claims)
+
+    @property
+    def verdict(self) -> str:
+        held = sum(outcome.holds is True for outcome in self.outcomes)
+        if not self.fewest_seeds:
+            return "not measured in full"
+        if held == len(self.outcomes):
+            return "reproduced"
+        return "partly reproduced" if held else "not reproduced"
+
+    @property
+    def different_settings(self) -> list[str]:
+        """In which settings the recipes differ from the paper's, as `key ours (paper's)`."""
+        arm = self.experiment.arms[-1]
+        ours, papers = arm.at(self.scale), arm.at("paper")
+        keys = (key for key in ours.differences(papers) if key not in ("scale", "log_every"))
+        return [f"{key} {ours.setting(key) or 'none'} (paper {papers.setting(key) or 'none'})" for key in keys]
+
+
+def find_all(directory: Path, experiments: Iterable[Experiment], scale: Scale = "pocket") -> list[Finding]:
+    """A finding for every experiment of which the directory has at least one run."""
+    runs = find_runs(directory)
+    by_recipe: dict[str, dict[int, Path]] = {}
+    for path, recipe in runs:
+        if load_curves(path):
+            by_recipe.setdefault(_key(recipe), {})[recipe.seed] = path
+    loaded: dict[Path, Seed] = {}
+    findings = []
+    for experiment in experiments:
+        seeds = {}
+        for arm in experiment.arms:
+            paths = by_recipe.get(_key(arm.at(scale)), {})
+            seeds[arm.label] = tuple(_load(seed, path, loaded) for seed, path in sorted(paths.items()))
+        if any(seeds.values()):
+            findings.append(Finding(experiment, scale, seeds))
+    return findings
+
+
+def _key(recipe: Recipe) -> str:
+    return recipe.with_overrides(seed=0).fingerprint()
+
+
+def _load(seed: int, path: Path, loaded: dict[Path, Seed]) -> Seed:
+    if path not in loaded:
+        loaded[path] = Seed(seed, {curve.distribution: curve for curve in load_curves(path)}, load_shares(path))
+    return loaded[path]
+
+
+def _outcome(finding: Finding, claim: Claim) -> Outcome:
+    if isinstance(claim, Better | NotBetter):
+        return _compare(finding, claim)
+    cell = finding.cell(claim.arm, Panel("accuracy"), claim.length)
+    below = isinstance(claim, AtMost)
+    wanted = f"{claim.arm} {'below' if below else 'reaches'} {claim.percent:g}% at {claim.length}"
+    if cell is None:
+        return Outcome(f"{wanted}: not measured", None)
+    mean = 100 * cell.mean
+    return Outcome(f"{wanted}: {mean:.1f}%", mean < claim.percent if below else mean >= claim.percent)
+
+
+def _compare(finding: Finding, claim: Better | NotBetter) -> Outcome:
+    if isinstance(claim, Better):
+        first, second, quantity = claim.better, claim.worse, claim.quantity
+    else:
+        first, second, quantity = claim.other, claim.base, "accuracy"
+    panel = Panel(quantity, claim.distribution)
+    ours, theirs = finding.cell(first, panel, claim.length), finding.cell(second, panel, claim.length)
+    says = "better than" if isinstance(claim, Better) else "not better than"
+    where = f" at {claim.length}" + (f" on {claim.distribution}" if claim.distribution != "uniform" else "")
+    what = "" if quantity == "accuracy" else f" ({quantity})"
+    wanted = f"{first} {says} {second}{where}{what}"
+    if ours is None or theirs is None:
+        return Outcome(f"{wanted}: not measured", None)
+    sign = -1.0 if quantity == "edit distance" else 1.0
+    difference = clear_difference([sign * x for x in ours.values], [sign * x for x in theirs.values])
+    holds = {1: True, 0: None, -1: False}[difference] if isinstance(claim, Better) else difference <= 0
+    return Outcome(f"{wanted}: {_number(ours, quantity)} against {_number(theirs, quantity)}", holds)
+
+
+def _number(cell: Cell, quantity: Quantity) -> str:
+    return f"{cell.mean:.2f}" if quantity == "edit distance" else f"{100 * cell.mean:.1f}%"
+
+
+def clear_difference(first: Sequence[float], second: Sequence[float]) -> int:
+    """1 if the first mean is larger, -1 if smaller, 0 if Welch's 95% interval of the difference holds zero."""
+    from scipy.stats import t
+
+    if min(len(first), len(second)) < 2:
+        return 0
+    gap = fmean(first) - fmean(second)
+    spreads = [(variance(values) / len(values), len(values) - 1) for values in (first, second)]
+    total = sum(spread for spread, _ in spreads)
+    if total == 0.0:  # all seeds of each side agree
+        return int(gap > 0) - int(gap < 0)
+    freedom = total**2 / sum(spread**2 / count for spread, count in spreads)
+    half = float(t.ppf((1 + CONFIDENCE) / 2, freedom)) * math.sqrt(total)
+    return int(gap > half) - int(gap < -half)

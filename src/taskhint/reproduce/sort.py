@@ -1,0 +1,187 @@
+"""The paper's experiments on sorting. Where its figure gives no number in print, the claim is what its text says.
+
+Pocket sizes of the training set are the paper's divided by 133, so that every example is visited equally often; its
+largest one is visited less than once, so that at pocket scale the recipe's own, as good as endless, stands for it.
+"""
+
+from __future__ import annotations
+
+from taskhint.reproduce.experiment import Arm, AtLeast, AtMost, Better, Experiment, NotBetter, Panel, Published
+
+LENGTHS = (5, 10, 20, 30, 50, 70, 100)
+ACCURACY = (Panel("accuracy"),)
+SIZES = {"1M": ("7500", "1000000"), "10M": ("75000", "10000000"), "40M": ("300000", "40000000")}
+
+STANDARD = Arm("no hint", "sort/standard")
+SUCCESSOR = Arm("successor hint", "sort/successor")
+TEMPERED = Arm("tempered, no hint", "sort/tempered")
+TEMPERED_SUCCESSOR = Arm("tempered, successor hint", "sort/successor-tempered")
+
+
+def _by_size(recipe: str) -> tuple[Arm, ...]:
+    small = (
+        Arm(f"{name} examples", recipe, (f"dataset_size={pocket}",), (f"dataset_size={paper}",))
+        for name, (pocket, paper) in SIZES.items()
+    )
+    return (*small, Arm("160M examples", recipe))
+
+
+EXPERIMENTS = (
+    Experiment(
+        name="data-scaling",
+        question="Does more data make a plainly trained sorter carry over to longer inputs?",
+        arms=_by_size("sort/standard"),
+        panels=ACCURACY,
+        lengths=LENGTHS,
+        claims=(
+            Better("160M examples", "1M examples", 50),
+            *(AtMost(f"{size} examples", 100, 1.0) for size in (*SIZES, "160M")),
+        ),
+        published=(
+            Published("1M examples", 50, 64),
+            Published("160M examples", 50, 90),
+            *(Published(f"{size} examples", 100, 1, bound=True) for size in (*SIZES, "160M")),
+        ),
+    ),
+    Experiment(
+        name="depth-scaling",
+        question="Does more depth make a plainly trained sorter carry over to longer inputs?",
+        arms=(
+            Arm("depth 2", "sort/standard", (), ("dataset_size=1000000",)),
+            Arm("depth 4", "sort/standard", ("model.depth=4",), ("model.depth=4", "dataset_size=1000000")),
+            Arm("depth 8", "sort/standard", ("model.depth=8",), ("model.depth=8", "dataset_size=1000000")),
+        ),
+        panels=ACCURACY,
+        lengths=LENGTHS,
+        claims=(
+            Better("depth 4", "depth 2", 50),
+            NotBetter("depth 8", "depth 4", 50),
+            *(AtMost(f"depth {depth}", 100, 1.0) for depth in (2, 4, 8)),
+        ),
+        published=tuple(Published(f"depth {depth}", 100, 1, bound=True) for depth in (2, 4, 8)),
+    ),
+    Experiment(
+        name="data-scaling-hinted",
+        question="Does more data help a sorter that is trained with the successor hint?",
+        arms=_by_size("sort/successor"),
+        panels=ACCURACY,
+        lengths=LENGTHS,
+        claims=(
+            Better("160M examples", "1M examples", 50),
+            Better("160M examples", "1M examples", 100),
+            AtLeast("160M examples", 100, 52.4),
+        ),
+        published=(Published("160M examples", 100, 52.4),),
+    ),
+    Experiment(
+        name="hint",
+        question="How do models with and without the successor hint do as inputs grow longer?",
+        arms=(STANDARD, SUCCESSOR, Arm("no hint, as many main-task updates", "sort/standard", updates=0.5)),
+        panels=(Panel("accuracy"), Panel("edit distance")),
+        lengths=LENGTHS,
+        claims=(
+            AtMost("no hint", 100, 1.0),
+            Better("successor hint", "no hint", 50),
+            Better("successor hint", "no hint", 100),
+            Better("successor hint", "no hint", 100, quantity="edit distance"),
+            AtLeast("successor hint", 100, 92.6),
+        ),
+        published=(Published("no hint", 100, 1, bound=True), Published("successor hint", 100, 92.6)),
+    ),
+    Experiment(
+        name="repetitions",
+        question="Are models stable on rep(i, r), where every symbol occurs r times?",
+        arms=(STANDARD, SUCCESSOR),
+        panels=tuple(
+            Panel(quantity, f"rep:{copies}") for quantity in ("accuracy", "edit distance") for copies in (2, 3, 4, 5)
+        ),
+        lengths=(20, 30, 50, 70, 100),
+        claims=tuple(Better("successor hint", "no hint", 100, f"rep:{copies}") for copies in (2, 3, 4, 5)),
+    ),
+    Experiment(
+        name="hint-against-hint",
+        question="Which auxiliary task helps, and which one hurts?",
+        arms=(
+            STANDARD,
+            SUCCESSOR,
+            Arm("count hint", "sort/count"),
+            Arm("fill hint", "sort/fill"),
+            Arm("all three hints", "sort/all-hints"),
+        ),
+        panels=ACCURACY,
+        lengths=LENGTHS,
+        claims=(
+            Better("successor hint", "no hint", 50),
+            Better("successor hint", "fill hint", 50),
+            Better("fill hint", "no hint", 50),
+            Better("no hint", "count hint", 50),
+            NotBetter("all three hints", "successor hint", 50),
+        ),
+    ),
+    Experiment(
+        name="tempered",
+        question="What does attention that sharpens with ln n add, without and with the hint?",
+        arms=(STANDARD, TEMPERED, SUCCESSOR, TEMPERED_SUCCESSOR),
+        panels=ACCURACY,
+        lengths=LENGTHS,
+        claims=(
+            Better("tempered, no hint", "no hint", 50),
+            Better("tempered, no hint", "no hint", 100),
+            AtLeast("tempered, no hint", 100, 45.2),
+            Better("tempered, successor hint", "successor hint", 50),
+            Better("tempered, successor hint", "successor hint", 100),
+            Better("tempered, successor hint", "tempered, no hint", 100),
+        ),
+        published=(
+            Published("no hint", 50, 89),
+            Published("no hint", 100, 0),
+            Published("tempered, no hint", 50, 99.4),
+            Published("tempered, no hint", 100, 45.2),
+            Published("successor hint", 50, 99.2),
+            Published("successor hint", 100, 52.4),
+            Published("tempered, successor hint", 50, 99.7),
+            Published("tempered, successor hint", 100, 64.8),
+        ),
+    ),
+    Experiment(
+        name="tempered-small-data",
+        question="Does tempered attention still help with the smallest training set?",
+        arms=(
+            Arm("constant, 1M examples", "sort/standard", ("dataset_size=7500",), ("dataset_size=1000000",)),
+            Arm("tempered, 1M examples", "sort/tempered", ("dataset_size=7500",), ("dataset_size=1000000",)),
+        ),
+        panels=ACCURACY,
+        lengths=LENGTHS,
+        claims=(
+            Better("tempered, 1M examples", "constant, 1M examples", 50),
+            Better("tempered, 1M examples", "constant, 1M examples", 100),
+            AtLeast("tempered, 1M examples", 100, 42),
+        ),
+        published=(Published("constant, 1M examples", 100, 0), Published("tempered, 1M examples", 100, 42)),
+    ),
+    Experiment(
+        name="positions",
+        question="Do positional embeddings help?",
+        arms=(
+            Arm("none", "sort/standard"),
+            Arm("learned", "sort/standard", ("model.positions=learned",), ("model.positions=learned",)),
+            Arm("sinusoidal", "sort/standard", ("model.positions=sinusoidal",), ("model.positions=sinusoidal",)),
+        ),
+        panels=ACCURACY,
+        lengths=LENGTHS,
+        claims=(NotBetter("learned", "none", 50), NotBetter("sinusoidal", "none", 50)),
+    ),
+    Experiment(
+        name="mechanisms",
+        question="Does the hint make min-finding and Identity+Successor more frequent inside the model?",
+        arms=(STANDARD, SUCCESSOR, TEMPERED, TEMPERED_SUCCESSOR),
+        panels=(Panel("min-finding"), Panel("identity+successor")),
+        lengths=LENGTHS,
+        claims=(
+            Better("successor hint", "no hint", 50, quantity="min-finding"),
+            Better("successor hint", "no hint", 100, quantity="min-finding"),
+            Better("successor hint", "no hint", 50, quantity="identity+successor"),
+            Better("successor hint", "no hint", 100, quantity="identity+successor"),
+        ),
+    ),
+)

@@ -1,0 +1,210 @@
+"""The paper's experiments as data, their verdicts, and the command that runs them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from scipy.stats import ttest_ind
+
+from taskhint.campaign import jobs_for, listing, reproduce
+from taskhint.cli import main
+from taskhint.errors import UserError
+from taskhint.evaluation.curve import LengthCurve, Score, save_curve
+from taskhint.figures.experiment import experiment_figure
+from taskhint.files import json_bytes, write_atomically
+from taskhint.recipe import SCALES, Scale
+from taskhint.report.page import MARKER, write_report
+from taskhint.reproduce import EXPERIMENTS
+from taskhint.reproduce.experiment import Arm, AtLeast, AtMost, Better, Experiment, NotBetter, Panel, Published
+from taskhint.reproduce.findings import Finding, clear_difference, find_all
+
+TINY = ("batch_size=8", "warmup_steps=1", "steps=3", "model.width=16", "model.mlp_width=16")
+SMALL = Experiment(
+    name="small",
+    question="Does it work?",
+    arms=(Arm("plain", "sort/standard", TINY), Arm("warm", "sort/tempered", TINY)),
+    panels=(Panel("accuracy"), Panel("edit distance"), Panel("accuracy", "rep:2"), Panel("min-finding")),
+    lengths=(3, 5),
+    claims=(Better("warm", "plain", 5), AtMost("plain", 5, 50.0)),
+    published=(Published("warm", 5, 90.0), Published("plain", 5, 1.0, bound=True)),
+    examples=20,
+)
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=EXPERIMENTS)
+def test_every_experiment_is_well_formed(experiment: Experiment) -> None:
+    labels = [arm.label for arm in experiment.arms]
+    assert len(set(labels)) == len(labels)
+    for scale in ("pocket", "paper"):
+        scale_: Scale = "pocket" if scale == "pocket" else "paper"
+        recipes = [arm.at(scale_) for arm in experiment.arms]
+        assert len({recipe.fingerprint() for recipe in recipes}) == len(recipes), "two arms are the same"
+        assert len({arm.folder(scale_) for arm in experiment.arms}) == len(recipes)
+        for recipe in recipes:
+            for distribution in experiment.distributions:
+                recipe.task.for_test(distribution)
+    for claim in experiment.claims:
+        if isinstance(claim, Better):
+            assert {claim.better, claim.worse} <= set(labels)
+        elif isinstance(claim, NotBetter):
+            assert {claim.other, claim.base} <= set(labels)
+        else:
+            assert claim.arm in labels
+        assert claim.length in experiment.lengths
+    for number in experiment.published:
+        assert number.arm in labels
+        assert number.length in experiment.lengths
+
+
+def test_arms_with_the_same_folder_are_the_same_run() -> None:
+    for scale in SCALES:
+        scale_: Scale = "pocket" if scale == "pocket" else "paper"
+        recipes: dict[str, str] = {}
+        for experiment in EXPERIMENTS.values():
+            for arm in experiment.arms:
+                mine = arm.at(scale_).fingerprint()
+                assert recipes.setdefault(arm.folder(scale_), mine) == mine
+
+
+def test_a_difference_is_clear_only_beyond_the_spread_of_the_seeds() -> None:
+    assert clear_difference([0.9, 0.91, 0.92], [0.1, 0.12, 0.11]) == 1
+    assert clear_difference([0.1, 0.12, 0.11], [0.9, 0.91, 0.92]) == -1
+    assert clear_difference([0.9, 0.1, 0.5], [0.4, 0.2, 0.3]) == 0
+    assert clear_difference([0.0, 0.0, 0.0], [0.0, 0.0, 0.0]) == 0
+    assert clear_difference([1.0, 1.0], [0.0, 0.0]) == 1
+    assert clear_difference([1.0], [0.0]) == 0, "one seed shows nothing"
+
+
+def write_run(out: Path, arm: Arm, seed: int, accuracy: dict[int, float], distance: float = 1.0) -> None:
+    recipe = arm.at("pocket").with_overrides(seed=seed)
+    write_atomically(out / "recipe.json", json_bytes(recipe.to_json()))
+    scores = {n: Score(1000, round(1000 * share), distance) for n, share in accuracy.items()}
+    save_curve(out, LengthCurve(str(out), recipe.name, "sort", "uniform", seed, recipe.steps, scores))
+
+
+def found(tmp_path: Path, claims: tuple[Better | NotBetter | AtMost | AtLeast, ...]) -> Finding:
+    """Three seeds: plain at 20% and 22%, warm at 70% and far apart, at lengths 5 and 3."""
+    experiment = Experiment("x", "?", SMALL.arms, (Panel("accuracy"), Panel("edit distance")), (3, 5), claims)
+    for seed in range(3):
+        write_run(tmp_path / f"p{seed}", SMALL.arms[0], seed, {3: 0.2, 5: 0.20 + 0.01 * seed}, 3.0 + 0.1 * seed)
+        write_run(tmp_path / f"w{seed}", SMALL.arms[1], seed, {3: 0.1 + 0.4 * seed, 5: 0.70 + 0.01 * seed}, 1.0)
+    (finding,) = find_all(tmp_path, [experiment])
+    return finding
+
+
+def test_claims_are_judged_by_the_seeds(tmp_path: Path) -> None:
+    claims = (
+        Better("warm", "plain", 5),
+        Better("plain", "warm", 5),
+        Better("warm", "plain", 3),
+        Better("warm", "plain", 5, quantity="edit distance"),
+        NotBetter("plain", "warm", 5),
+        NotBetter("warm", "plain", 5),
+        AtMost("plain", 5, 21.5),
+        AtMost("plain", 5, 20.5),
+        AtLeast("warm", 5, 71.0),
+        AtLeast("warm", 5, 72.0),
+    )
+    finding = found(tmp_path, claims)
+    verdicts = [outcome.holds for outcome in finding.outcomes]
+    assert verdicts == [True, False, None, True, True, False, True, False, True, False]
+    assert finding.verdict == "partly reproduced"
+    assert finding.outcomes[0].text == "warm better than plain at 5: 71.0% against 21.0%"
+    assert finding.examples == 1000
+
+
+@pytest.mark.parametrize(("claim", "verdict"), [(70.0, "reproduced"), (80.0, "not reproduced")])
+def test_the_verdict_in_words(tmp_path: Path, claim: float, verdict: str) -> None:
+    assert found(tmp_path, (AtLeast("warm", 5, claim),)).verdict == verdict
+
+
+def test_an_experiment_without_all_its_arms_is_not_judged(tmp_path: Path) -> None:
+    write_run(tmp_path / "w", SMALL.arms[1], 0, {3: 1.0, 5: 1.0})
+    (finding,) = find_all(tmp_path, [SMALL])
+    assert finding.verdict == "not measured in full"
+    assert finding.outcomes[1].holds is None
+    experiment_figure(finding)
+
+
+def test_a_campaign_trains_measures_and_is_skipped_when_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(EXPERIMENTS, "small", SMALL)
+    reproduce(["small"], "pocket", 2, tmp_path)
+    first = capsys.readouterr().out
+    assert "4 runs, 0 of them done" in first
+    assert "small: " in first
+    for path in tmp_path.rglob("*.safetensors"):
+        path.unlink()  # results alone are enough
+    times = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("evaluations/*/*.json")}
+    assert len(times) == 8
+    reproduce(["small"], "pocket", 2, tmp_path)
+    assert "4 runs, 4 of them done" in capsys.readouterr().out
+    assert times == {path: path.stat().st_mtime_ns for path in times}
+    assert not any(job.measurements or job.mechanisms for job in jobs_for([SMALL], "pocket", 2, tmp_path))
+    assert len([job for job in jobs_for([SMALL], "pocket", 3, tmp_path) if job.measurements]) == 2
+
+    page = write_report(tmp_path, tmp_path / "page.html").read_text()
+    for text in ("Does it work?", "… in the paper", "under 1", "min-finding", "Verdict"):
+        assert text in page
+    assert (tmp_path / "small.html").is_file()
+    with pytest.raises(UserError, match="at scale pocket"):
+        reproduce(["small"], "paper", 1, tmp_path)
+    with pytest.raises(UserError, match="another run"):
+        jobs_for(
+            [Experiment("y", "?", (Arm("plain", "sort/fill", TINY),), SMALL.panels, (3,), ())],
+            "pocket",
+            1,
+            _moved(tmp_path),
+        )
+
+
+def _moved(directory: Path) -> Path:
+    (directory / Arm("", "sort/standard", TINY).folder("pocket")).rename(
+        directory / Arm("", "sort/fill", TINY).folder("pocket")
+    )
+    return directory
+
+
+def test_a_damaged_marker_is_one_clear_line(tmp_path: Path) -> None:
+    write_run(tmp_path / "w", SMALL.arms[1], 0, {3: 1.0})
+    for text, says in (("[]", "does not name"), ('{"scale": "huge", "experiments": []}', "not a scale")):
+        (tmp_path / MARKER).write_text(text)
+        with pytest.raises(UserError, match=says):
+            write_report(tmp_path, tmp_path / "page.html")
+
+
+def test_the_listing_names_every_experiment_with_its_cost() -> None:
+    for scale in ("pocket", "paper"):
+        text = listing("pocket" if scale == "pocket" else "paper", 3)
+        assert all(name in text for name in EXPERIMENTS)
+        assert "shared runs once" in text
+
+
+def test_the_command_refuses_what_it_does_not_know(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, says in (
+        (["hnt", "--out", str(tmp_path)], "did you mean 'hint'"),
+        (["hint"], "--out is needed"),
+        (["hint", "--out", str(tmp_path), "--seeds", "0"], "at least 1"),
+        (["hint", "--out", str(tmp_path), "--scale", "papr"], "did you mean 'paper'"),
+    ):
+        assert main(["reproduce", *arguments]) == 2
+        assert says in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_marker_keeps_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(EXPERIMENTS, "small", SMALL)
+    write_atomically(tmp_path / MARKER, json_bytes({"scale": "pocket", "experiments": ["hint"]}))
+    reproduce(["small"], "pocket", 1, tmp_path)
+    assert json.loads((tmp_path / MARKER).read_text())["experiments"] == ["hint", "small"]
+
+
+@pytest.mark.parametrize("first", [[0.5, 0.6, 0.7], [0.1, 0.9], [0.3, 0.31, 0.33, 0.30]])
+@pytest.mark.parametrize("second", [[0.2, 0.25, 0.3], [0.4, 0.41, 0.46, 0.8], [0.62, 0.6]])
+def test_the_difference_is_welchs(first: list[float], second: list[float]) -> None:
+    interval = ttest_ind(first, second, equal_var=False).confidence_interval(0.95)
+    wanted = 1 if interval.low > 0 else -1 if interval.high < 0 else 0
+    assert clear_difference(first, second) == wanted
