@@ -39,7 +39,16 @@ def padded_logits(decoder: Decoder, head: str, tokens: Tensor, inputs: Tensor, s
         heads = []
         for h in range(config.heads):
             part = slice(h * config.each_head, (h + 1) * config.each_head)
-            logits = queries[..., part] @ keys[..., part].transpose(1, 2) / math.sqrt(config.each_head)
+            asking, asked = queries[..., part], keys[..., part]
+            window: Tensor | float = 0.0
+            if config.positions == "mirror":
+                of_key = (torch.arange(count) - inputs[:, None]).abs()
+                of_query = (torch.arange(count) + 1 - inputs[:, None]).abs()
+                width = 0.5 * 8.0 ** (h / (config.heads - 1))
+                difference = (of_query[:, :, None] - of_key[:, None, :]).to(x.dtype)
+                window = -((difference / width) ** 2) / 2
+                asking, asked = turned(asking, of_query), turned(asked, of_key)
+            logits = asking @ asked.transpose(1, 2) / math.sqrt(config.each_head)
             if config.temperature != "constant":
                 n = {
                     "log-visible": torch.arange(1, count + 1).expand(rows, count),
@@ -47,7 +56,7 @@ def padded_logits(decoder: Decoder, head: str, tokens: Tensor, inputs: Tensor, s
                     "log-sequence": sizes[:, None].expand(rows, count),
                 }[config.temperature]
                 logits = logits * (weights[at + "attention.temperature.beta"] * n.to(x.dtype).log())[:, :, None]
-            logits = logits + torch.full((count, count), -math.inf, dtype=x.dtype).triu(1)
+            logits = logits + window + torch.full((count, count), -math.inf, dtype=x.dtype).triu(1)
             heads.append(torch.softmax(logits, dim=-1) @ values[..., part])
         x = x + torch.cat(heads, dim=-1) @ weights[at + "attention.out.weight"].T
         if config.mlp_width:
@@ -57,6 +66,16 @@ def padded_logits(decoder: Decoder, head: str, tokens: Tensor, inputs: Tensor, s
         x = norm(x, at + "after")
     x = norm(x, "final_norm")
     return x @ weights[f"heads.{head}.weight"].T + weights[f"heads.{head}.bias"]
+
+
+def turned(value: Tensor, place: Tensor) -> Tensor:
+    """(B, T, K) without its last pair, as complex numbers, times e^(i angle)."""
+    half = value.shape[2] // 2 - 1
+    rates = torch.tensor([100.0 ** (-k / (half - 1)) for k in range(half)], dtype=value.dtype)
+    angle = place[:, :, None] * rates
+    numbers = torch.complex(value[..., :half], value[..., half : 2 * half])
+    numbers = numbers * torch.polar(torch.ones_like(angle), angle)
+    return torch.cat([numbers.real, numbers.imag], dim=2)
 
 
 def padded_loss(decoder: Decoder, task: Task, parts: list[Examples]) -> Tensor:

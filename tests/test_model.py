@@ -29,6 +29,7 @@ VARIANTS = {
     "norm-after": replace(BASE, norm="after", temperature="log-visible"),
     "learned": replace(BASE, positions="learned"),
     "sinusoidal": replace(BASE, positions="sinusoidal"),
+    "mirror": replace(BASE, positions="mirror", temperature="log-visible"),
     "attention-only": replace(BASE, mlp_width=0),
     "one-block": replace(BASE, depth=1, temperature="log-visible"),
     "wide-heads": replace(BASE, head_width=20, depth=3),
@@ -154,6 +155,7 @@ def test_learned_positions_end_with_a_clear_word() -> None:
         {"depth": 0},
         {"mlp_width": -1},
         {"width": 25, "heads": 5, "positions": "sinusoidal"},
+        {"width": 24, "heads": 8, "positions": "mirror"},
     ],
 )
 def test_impossible_shapes_are_refused(bad: dict[str, object]) -> None:

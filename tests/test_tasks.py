@@ -19,6 +19,7 @@ from taskhint.vocab import NONE
 VARIANTS: list[Task] = [
     *(task() for task in TASKS.values()),  # type: ignore[call-arg]
     Sort(inputs=Mixture(0.7, "any"), symbols=7),
+    Sort(inputs=Mixture(0.9, "any", 0.6), symbols=9),
     Sort(inputs=Copies(3), symbols=7),
     Successor(repeated="next-distinct", inputs=Mixture(0.5)),
     Increment(nines=1.0),
@@ -166,3 +167,17 @@ def test_test_distributions() -> None:
 @pytest.mark.parametrize("task", VARIANTS[:6], ids=lambda task: task.kind)
 def test_worked_examples_are_solved(task: Task) -> None:
     assert task.solve(task.worked_example())
+
+
+def test_neighbours_stand_without_a_gap_and_half_of_them_unevenly() -> None:
+    inputs = Mixture(1.0, "any", 1.0).draw(RandomBits(0, 2, np.arange(20_000)), 100, 12)
+    assert inputs.min() == 0
+    assert inputs.max() == 99
+    spans = inputs.max(axis=1) - inputs.min(axis=1) + 1
+    assert spans.max() == 12
+    assert 0.08 < (spans == 1).mean() < 0.15, "every size from 1 to n is equally likely, and few draws can miss an end"
+    # Twelve draws out of two neighbours: a lopsided row (one of them at most twice) is far likelier if uneven.
+    pairs = np.sort(inputs[spans == 2], axis=1)
+    fewer = np.minimum((pairs == pairs[:, :1]).sum(axis=1), (pairs == pairs[:, -1:]).sum(axis=1))
+    fair = 2 * (12 + 66) / 4094
+    assert (fewer <= 2).mean() > 3 * fair

@@ -16,6 +16,7 @@ from taskhint.data.batch import Group
 from taskhint.model.config import ModelConfig
 from taskhint.model.grouped import LONGEST, GroupedAttention, spans, visible
 from taskhint.model.places import Places
+from taskhint.model.positions import Mirror
 from taskhint.model.temperature import make_temperature
 
 Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -31,6 +32,7 @@ class Attention(nn.Module):
         self.qkv = nn.Parameter(torch.empty(3 * inner, config.width))
         self.out = nn.Linear(inner, config.width, bias=False)
         self.temperature = make_temperature(config)
+        self.mirror = Mirror(config) if config.positions == "mirror" else None
 
     def forward(
         self, x: Tensor, places: Places, attend: Attend, tail: Tensor | None = None, tokens: Tensor | None = None
@@ -42,17 +44,21 @@ class Attention(nn.Module):
         """
         inner = self.heads * self.head_width
         w_query, w_rest = self.qkv.split([inner, 2 * inner])
-        if tail is not None:
-            places = places.select(tail)
+        asking = places if tail is None else places.select(tail)
         if tokens is None:
             kv = functional.linear(x, w_rest)
             q = functional.linear(x if tail is None else x[tail], w_query)
         else:
             kv = functional.embedding(tokens, functional.linear(x, w_rest))
             q = functional.embedding(tokens if tail is None else tokens[tail], functional.linear(x, w_query))
-        scale = self.temperature(places) / math.sqrt(self.head_width)
+        scale = self.temperature(asking) / math.sqrt(self.head_width)
         shape = (self.heads, self.head_width)
-        return self.out(attend(q.view(-1, *shape), kv.view(-1, 2, *shape), scale).flatten(1))
+        q, kv = q.view(-1, *shape), kv.view(-1, 2, *shape)
+        if self.mirror is not None:
+            keys, values = kv.unbind(1)
+            q = self.mirror.queries(q, asking, scale)
+            kv = torch.stack([self.mirror.keys(keys, places), values], dim=1)
+        return self.out(attend(q, kv, scale).flatten(1))
 
 
 def grouped_attend(groups: Sequence[Group], *, tail: bool) -> Attend:

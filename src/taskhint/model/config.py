@@ -8,7 +8,7 @@ from typing import Literal
 from taskhint.errors import UserError
 
 TemperatureKind = Literal["constant", "log-visible", "log-input", "log-sequence"]
-PositionKind = Literal["none", "learned", "sinusoidal"]
+PositionKind = Literal["none", "learned", "sinusoidal", "mirror"]
 NormKind = Literal["before", "after", "none"]
 Activation = Literal["gelu", "relu"]
 NumberFormat = Literal["float64", "float32", "bfloat16", "float16"]
@@ -30,6 +30,8 @@ class ModelConfig:
 
     temperature: attention logits times 1 (`constant`) or times β·ln n with one learned β per layer, where n counts the
     keys that a query sees (`log-visible`), the symbols before ⊥ (`log-input`) or prompt and answer (`log-sequence`).
+    positions: what a token knows of its place: nothing, a vector added to its own (`learned`, `sinusoidal`), or how far
+    it is from ⊥ on either side (`mirror`), of which attention sees only differences, and only small ones.
     norm: layer normalisation before each part of a block and once at the end (`before`), once after each block
     (`after`, as the paper's theory writes it), or nowhere.
     dtype: the number format of weights and hidden states. Training is in float32; the others are for constructed ones.
@@ -64,6 +66,10 @@ class ModelConfig:
             )
         if self.positions == "sinusoidal" and self.width % 2:
             raise UserError(f"model.width={self.width} is odd; sinusoidal positions need an even width")
+        if self.positions == "mirror" and (self.each_head % 2 or self.each_head < 4):
+            raise UserError(
+                f"a head's width of {self.each_head} is not even and at least 4; mirror positions need that"
+            )
 
     @property
     def each_head(self) -> int:

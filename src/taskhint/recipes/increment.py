@@ -5,6 +5,7 @@ taskhint train increment/tempered --out runs/tempered
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from taskhint.model.config import ModelConfig, TemperatureKind
@@ -52,6 +53,12 @@ def recipe(
     )
 
 
+def best(scale: Scale) -> Recipe:
+    """Places counted from ⊥ in both directions, so that a digit and the one that answers it stand face to face."""
+    base = recipe(scale, name="increment/best")
+    return replace(base, model=replace(base.model, positions="mirror"))
+
+
 ENTRIES = (
     Entry(
         "increment/standard",
@@ -73,5 +80,12 @@ ENTRIES = (
         minutes=7.5,
         result="97.1% at length 10, 5.1% at 15, 0% at 20",
         build=partial(recipe, name="increment/carry", hints=CARRY),
+    ),
+    Entry(
+        "increment/best",
+        "places counted from ⊥ in both directions",
+        minutes=5,
+        result="being measured",
+        build=best,
     ),
 )

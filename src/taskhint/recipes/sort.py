@@ -10,14 +10,16 @@ plain one, so it makes fewer of the main task.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from taskhint.model.config import ModelConfig, TemperatureKind
 from taskhint.recipe import Adam, Hint, Muon, Recipe, Scale
 from taskhint.recipes.entry import Entry
-from taskhint.tasks import Count, Fill, Sort, Successor
+from taskhint.tasks import Count, Fill, Mixture, Sort, Successor
 
 POCKET_UPDATES = 3000
+BEST_UPDATES = 9000
 PAPER_DATASET = 160_000_000
 PAPER_UPDATES = 100_000
 PAPER_WARMUP = 9_766
@@ -60,6 +62,13 @@ def recipe(
         warmup_steps=POCKET_UPDATES // 20,
         dataset_size=PAPER_DATASET,
     )
+
+
+def best(scale: Scale) -> Recipe:
+    """What sorts longest: tempered, and shown dense sequences and many repeats among those of the usual lengths."""
+    base = recipe(scale, name="sort/best", temperature="log-visible")
+    base = replace(base, task=Sort(inputs=Mixture(repetition=0.8, pool="any", near=0.4)))
+    return base if scale == "paper" else base.with_steps(BEST_UPDATES)
 
 
 ENTRIES = (
@@ -111,5 +120,12 @@ ENTRIES = (
         minutes=3.5,
         result="14.9% at length 20, 1.5% at 30, 0% at 50",
         build=partial(recipe, name="sort/all-hints", hints=ALL_HINTS),
+    ),
+    Entry(
+        "sort/best",
+        "tempered, dense and repeating training data, three times the updates",
+        minutes=13,
+        result="being measured",
+        build=best,
     ),
 )

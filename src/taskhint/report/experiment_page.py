@@ -34,7 +34,7 @@ def section(finding: Finding) -> str:
 <p class="lead">{escape(experiment.question)}</p>
 <p><b>Verdict: {finding.verdict}.</b> {_held(finding)} of the claims hold. {_basis(finding)}.</p>
 {as_svg(experiment_figure(finding))}
-<p>What the paper says, and what is found here:</p><ul>{claims}</ul>
+<p>What {"is asked" if experiment.beyond else "the paper says"}, and what is found here:</p><ul>{claims}</ul>
 <details><summary>All numbers</summary>{tables}</details>
 <details><summary>Settings that differ from the paper's</summary>
 <p>{escape("; ".join(finding.different_settings) or "none")}</p></details>

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from taskhint.errors import UserError, nearest
 from taskhint.reproduce.experiment import Experiment
+from taskhint.reproduce.hints import EXPERIMENTS as HINTS
 from taskhint.reproduce.increment import EXPERIMENTS as INCREMENT
 from taskhint.reproduce.sort import EXPERIMENTS as SORT
 
-EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in (*SORT, *INCREMENT)}
+EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in (*SORT, *INCREMENT, *HINTS)}
 
 
 def find_experiment(name: str) -> Experiment:

@@ -89,6 +89,7 @@ class AtMost:
     arm: str
     length: int
     percent: float
+    distribution: str = "uniform"
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,7 @@ class AtLeast:
     arm: str
     length: int
     percent: float
+    distribution: str = "uniform"
 
 
 Claim = Better | NotBetter | AtMost | AtLeast

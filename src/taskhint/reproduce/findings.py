@@ -24,6 +24,9 @@ from taskhint.reproduce.experiment import (
     Quantity,
 )
 
+PAPER_WORDS = ("reproduced", "partly reproduced", "not reproduced")
+BEYOND_WORDS = ("yes", "in part", "no")
+
 
 @dataclass(frozen=True)
 class Seed:
@@ -101,9 +104,8 @@ class Finding:
         held = sum(outcome.holds is True for outcome in self.outcomes)
         if not self.fewest_seeds:
             return "not measured in full"
-        if held == len(self.outcomes):
-            return "reproduced"
-        return "partly reproduced" if held else "not reproduced"
+        all_, some, none = BEYOND_WORDS if self.experiment.beyond else PAPER_WORDS
+        return all_ if held == len(self.outcomes) else some if held else none
 
     @property
     def different_settings(self) -> list[str]:
@@ -146,9 +148,9 @@ def _load(seed: int, path: Path, loaded: dict[Path, Seed]) -> Seed:
 def _outcome(finding: Finding, claim: Claim) -> Outcome:
     if isinstance(claim, Better | NotBetter):
         return _compare(finding, claim)
-    cell = finding.cell(claim.arm, Panel("accuracy"), claim.length)
+    cell = finding.cell(claim.arm, Panel("accuracy", claim.distribution), claim.length)
     below = isinstance(claim, AtMost)
-    wanted = f"{claim.arm} {'below' if below else 'reaches'} {claim.percent:g}% at {claim.length}"
+    wanted = f"{claim.arm} {'below' if below else 'reaches'} {claim.percent:g}%{_where(claim)}"
     if cell is None:
         return Outcome(f"{wanted}: not measured", None)
     mean = 100 * cell.mean
@@ -163,15 +165,18 @@ def _compare(finding: Finding, claim: Better | NotBetter) -> Outcome:
     panel = Panel(quantity, claim.distribution)
     ours, theirs = finding.cell(first, panel, claim.length), finding.cell(second, panel, claim.length)
     says = "better than" if isinstance(claim, Better) else "not better than"
-    where = f" at {claim.length}" + (f" on {claim.distribution}" if claim.distribution != "uniform" else "")
     what = "" if quantity == "accuracy" else f" ({quantity})"
-    wanted = f"{first} {says} {second}{where}{what}"
+    wanted = f"{first} {says} {second}{_where(claim)}{what}"
     if ours is None or theirs is None:
         return Outcome(f"{wanted}: not measured", None)
     sign = -1.0 if quantity == "edit distance" else 1.0
     difference = clear_difference([sign * x for x in ours.values], [sign * x for x in theirs.values])
     holds = {1: True, 0: None, -1: False}[difference] if isinstance(claim, Better) else difference <= 0
     return Outcome(f"{wanted}: {_number(ours, quantity)} against {_number(theirs, quantity)}", holds)
+
+
+def _where(claim: Claim) -> str:
+    return f" at {claim.length}" + (f" on {claim.distribution}" if claim.distribution != "uniform" else "")
 
 
 def _number(cell: Cell, quantity: Quantity) -> str:

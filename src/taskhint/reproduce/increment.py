@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from taskhint.reproduce.experiment import Arm, Better, Experiment, Panel, Published
+from taskhint.reproduce.experiment import Arm, AtLeast, Better, Experiment, Panel, Published
 
 TABLE = {
     "no hint": (98.2, 93.8, 81.5, 60.1, 41, 23.2, 10, 4.1, 1.4, 0.3),
@@ -10,6 +10,7 @@ TABLE = {
     "tempered": (99.8, 97.5, 91.4, 78.3, 62.1, 46.4, 29, 16, 8, 4),
 }
 FIRST_LENGTH = 11
+BEST_ROW = tuple(max(row[place] for row in TABLE.values()) for place in range(10))
 
 EXPERIMENTS = (
     Experiment(
@@ -34,5 +35,19 @@ EXPERIMENTS = (
             for arm, row in TABLE.items()
             for place, percent in enumerate(row)
         ),
+    ),
+    Experiment(
+        name="increment-best",
+        question="How far can a small model increment after training on at most ten digits?",
+        arms=(Arm("increment/best", "increment/best"),),
+        panels=(Panel("accuracy"), Panel("accuracy", "nines")),
+        lengths=(5, 10, *range(FIRST_LENGTH, 21), 30, 50),
+        claims=(
+            *(AtLeast("increment/best", FIRST_LENGTH + place, best) for place, best in enumerate(BEST_ROW)),
+            AtLeast("increment/best", 20, 95),
+        ),
+        published=tuple(Published("increment/best", FIRST_LENGTH + place, best) for place, best in enumerate(BEST_ROW)),
+        examples=10_000,
+        beyond=True,
     ),
 )

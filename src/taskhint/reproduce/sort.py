@@ -184,4 +184,19 @@ EXPERIMENTS = (
             Better("successor hint", "no hint", 100, quantity="identity+successor"),
         ),
     ),
+    Experiment(
+        name="sort-best",
+        question="How reliably can a small model sort 100 symbols after training on at most 20?",
+        arms=(Arm("sort/best", "sort/best"),),
+        panels=(Panel("accuracy"), *(Panel("accuracy", f"rep:{copies}") for copies in (2, 3, 4, 5))),
+        lengths=(10, 20, 50, 100, 150, 200, 300, 500),
+        claims=(
+            AtLeast("sort/best", 100, 92.6),
+            AtLeast("sort/best", 100, 99),
+            *(AtLeast("sort/best", 100, 99, f"rep:{copies}") for copies in (2, 3, 4, 5)),
+        ),
+        published=(Published("sort/best", 100, 92.6),),
+        examples=10_000,
+        beyond=True,
+    ),
 )

@@ -27,8 +27,8 @@ class Mixture:
 
     The pool has ⌊n/2⌋ symbols (`half`, the paper's), or 1 to ⌊n/2⌋ of them, each size equally likely (`any`).
     A share `near` of those sequences draws from neighbouring symbols instead: 1 to n of them without a gap, each size
-    and place equally likely. Long sequences are dense, short ones of uniform symbols are not: this shows a model what
-    dense ones are like without a long one.
+    and place equally likely, and in half of the sequences some symbols are rarer than others. Long sequences are
+    dense and uneven, short ones of uniform symbols are not: this shows what that is like without a long one.
     """
 
     kind: ClassVar[str] = "mixture"
@@ -58,10 +58,15 @@ class Mixture:
 
 
 def _neighbours(bits: RandomBits, symbols: int, n: int) -> Ints:
-    """(B, n) symbols, each row out of 1 to n that follow each other without a gap."""
+    """(B, n) symbols, each row out of 1 to n that follow each other without a gap; half of the rows unevenly."""
     size = 1 + bits.integers(min(n, symbols), 1)
     first = bits.integers(symbols - size + 1, 1)
-    return first + bits.integers(size, n)
+    place = bits.integers(size, n)
+    uneven = bits.chance(0.5)
+    rare = bits.subset(uneven)
+    often = rare.integers(size[uneven], 1)  # the most frequent one; they become rarer above it, and around the end
+    place[uneven] = (often + rare.integers(place[uneven] + 1, n)) % size[uneven]
+    return first + place
 
 
 @dataclass(frozen=True)
