@@ -24,6 +24,7 @@ LAYERS = [
     "metrics",
     "environment",
     "tensors",
+    "threads",
     "checkpoint",
     "progress",
     "optim",

@@ -9,7 +9,7 @@ Shapes: B examples, T tokens, A answer tokens.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from taskhint.progress import Progress
 from taskhint.random_bits import Ints
 from taskhint.run import Run, load
 from taskhint.tasks.task import Examples, Task
+from taskhint.threads import on_every_core
 
 TOKENS_AT_ONCE = 1 << 12  # few enough to stay in the processor's caches
 
@@ -81,24 +82,25 @@ def score(
     edit_distance: bool,
     progress: Progress | None = None,
 ) -> Score:
-    right, distance, done = 0, 0, 0
-    for part in _chunks(task, seed, length, examples):
-        verdicts = judge(decoder, task, part)
-        right += int((verdicts.first_error < 0).sum())
-        if edit_distance:
-            distance += int(_distances(decoder, task, part, verdicts).sum())
-        done += len(part)
+    def part(start: int) -> tuple[int, int, int]:
+        """Sequences, right ones and the sum of edit distances of the part that begins there."""
+        some = fresh_examples(task, seed, length, start, min(at_once, examples - start))
+        verdicts = judge(decoder, task, some)
+        distance = int(_distances(decoder, task, some, verdicts).sum()) if edit_distance else 0
+        return len(some), int((verdicts.first_error < 0).sum()), distance
+
+    at_once = _sequences_at_once(task, seed, length)
+    done, right, distance = 0, 0, 0
+    for count, right_ones, distances in on_every_core(part, range(0, examples, at_once)):
+        done, right, distance = done + count, right + right_ones, distance + distances
         if progress is not None:
             progress.advance_to(progress.base + done)
     return Score(examples, right, distance / examples if edit_distance else None)
 
 
-def _chunks(task: Task, seed: int, length: int, examples: int) -> Iterator[Examples]:
-    """All examples of a length, as many at once as bounded memory allows."""
-    tokens = fresh_examples(task, seed, length, 0, 1).tokens.shape[1]
-    at_once = max(1, TOKENS_AT_ONCE // tokens)
-    for start in range(0, examples, at_once):
-        yield fresh_examples(task, seed, length, start, min(at_once, examples - start))
+def _sequences_at_once(task: Task, seed: int, length: int) -> int:
+    """As many as bounded memory allows, and the processor's caches hold."""
+    return max(1, TOKENS_AT_ONCE // fresh_examples(task, seed, length, 0, 1).tokens.shape[1])
 
 
 @torch.no_grad()

@@ -19,7 +19,7 @@ from taskhint.recipes.entry import Entry
 from taskhint.tasks import Count, Fill, Mixture, Sort, Successor
 
 POCKET_UPDATES = 3000
-BEST_UPDATES = 9000
+BEST_UPDATES = 12_000
 PAPER_DATASET = 160_000_000
 PAPER_UPDATES = 100_000
 PAPER_WARMUP = 9_766
@@ -67,7 +67,7 @@ def recipe(
 def best(scale: Scale) -> Recipe:
     """What sorts longest: tempered, and shown dense sequences and many repeats among those of the usual lengths."""
     base = recipe(scale, name="sort/best", temperature="log-visible")
-    base = replace(base, task=Sort(inputs=Mixture(repetition=0.8, pool="any", near=0.4)))
+    base = replace(base, task=Sort(inputs=Mixture(repetition=0.8, pool="any", near=0.5)))
     return base if scale == "paper" else base.with_steps(BEST_UPDATES)
 
 
@@ -123,8 +123,8 @@ ENTRIES = (
     ),
     Entry(
         "sort/best",
-        "tempered, dense and repeating training data, three times the updates",
-        minutes=13,
+        "tempered, dense and repeating training data, four times the updates",
+        minutes=17,
         result="being measured",
         build=best,
     ),
