@@ -44,7 +44,7 @@ def padded_logits(decoder: Decoder, head: str, tokens: Tensor, inputs: Tensor, s
             if config.positions == "mirror":
                 of_key = (torch.arange(count) - inputs[:, None]).abs()
                 of_query = (torch.arange(count) + 1 - inputs[:, None]).abs()
-                width = 0.5 * 8.0 ** (h / (config.heads - 1))
+                width = 0.5 * 3.0 ** (h / (config.heads - 1))
                 difference = (of_query[:, :, None] - of_key[:, None, :]).to(x.dtype)
                 window = -((difference / width) ** 2) / 2
                 asking, asked = turned(asking, of_query), turned(asked, of_key)

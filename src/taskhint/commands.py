@@ -13,7 +13,7 @@ from taskhint.errors import UserError
 
 def add_commands(commands: Any) -> None:
     first = (_add_list, _add_train, _add_evaluate, _add_solve)
-    for add in (*first, _add_construct, _add_probe, _add_reproduce, _add_report, _add_bench, _add_demo):
+    for add in (*first, _add_export, _add_construct, _add_probe, _add_reproduce, _add_report, _add_bench, _add_demo):
         add(commands)
 
 
@@ -112,6 +112,25 @@ def _solve(options: argparse.Namespace) -> None:
     from taskhint.run import load
 
     print(" ".join(load(options.run_dir).solve(options.symbols)))
+
+
+def _add_export(commands: Any) -> None:
+    parser = command(
+        commands,
+        "export",
+        _export,
+        "copy a run's weights and recipe without the optimiser's state",
+        "taskhint export runs/tempered --out models/tempered",
+    )
+    add_run(parser)
+    parser.add_argument("--out", metavar="DIR", required=True, help="the directory of the copy, a run like any other")
+
+
+def _export(options: argparse.Namespace) -> None:
+    from taskhint.run import export, load
+
+    run = export(load(options.run_dir), Path(options.out))
+    print(f"{run.path}: {run.recipe.name}, seed {run.recipe.seed}, {run.checkpoint.step} updates, weights only")
 
 
 def _add_construct(commands: Any) -> None:

@@ -172,3 +172,11 @@ def save_checkpoint(
     state = State(step, run.recipe.fingerprint(), metrics or Position())
     write_checkpoint(run.path / "checkpoints", state, tensor_bytes(weights), tensor_bytes(optimiser))
     run.drop_old_checkpoints()
+
+
+def export(run: Run, out: Path) -> Run:
+    """The run's newest weights without the optimiser's state: as small as can be, to keep or to give away."""
+    check_free(out, run.recipe)
+    copy = create(out, run.recipe)
+    save_checkpoint(copy, run.checkpoint.step, dict(run.model.named_parameters()), {})
+    return copy

@@ -131,7 +131,8 @@ class Trainer:
         if checkpoint.step == 0:
             raise UserError(f"{self.run.path} was constructed, not trained; choose another --out")
         self.decoder.load_state_dict(checkpoint.tensors(WEIGHTS, described(dict(self.decoder.named_parameters()))))
-        self.optimiser.load(checkpoint.tensors(OPTIMISER, described(self.optimiser.state())))
+        if checkpoint.step < self.recipe.steps:  # a finished run may have been kept without it
+            self.optimiser.load(checkpoint.tensors(OPTIMISER, described(self.optimiser.state())))
         return checkpoint.step, checkpoint.state().metrics
 
 

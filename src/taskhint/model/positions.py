@@ -45,7 +45,7 @@ class NoPositions(nn.Module):
 
 SLOWEST_TURN = 1e-2  # radians for a step away from ⊥; the fastest pair of coordinates turns by 1
 SMALLEST_SCALE = 1e-3  # the first token of all has none: ln 1 = 0
-NARROWEST, WIDEST = 0.5, 4.0  # widths of the heads' windows, in steps
+NARROWEST, WIDEST = 0.5, 1.5  # widths of the heads' windows, in steps: all that is in sight, short inputs have too
 
 
 class Mirror(nn.Module):
