@@ -60,15 +60,14 @@ class Mirror(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.pairs = config.each_head // 2 - 1
-        steps = torch.linspace(0.0, 1.0, config.heads, dtype=torch.float64)
-        widths = NARROWEST * (WIDEST / NARROWEST) ** steps
-        self.steepness: Tensor
-        self.register_buffer("steepness", 0.5 / widths**2, persistent=False)
+        ratios = [head / max(1, config.heads - 1) for head in range(config.heads)]
+        self.widths = [NARROWEST * (WIDEST / NARROWEST) ** ratio for ratio in ratios]
 
     def queries(self, x: Tensor, places: Places, scale: Tensor) -> Tensor:
         """(N, H, K) -> (N, H, K), such that a later factor `scale` (N,) leaves the window as it is."""
         place = (places.position + 1 - places.inputs).abs().to(x.dtype)
-        window = torch.stack([2.0 * place[:, None] * self.steepness, -self.steepness.expand(len(x), -1)], dim=2)
+        steepness = x.new_tensor([0.5 / width**2 for width in self.widths])
+        window = torch.stack([2.0 * place[:, None] * steepness, -steepness.expand(len(x), -1)], dim=2)
         return self._turned(x, place, window / scale.clamp(min=SMALLEST_SCALE)[:, None, None])
 
     def keys(self, x: Tensor, places: Places) -> Tensor:
