@@ -25,6 +25,7 @@ LAYERS = [
     "environment",
     "tensors",
     "threads",
+    "allocator",
     "checkpoint",
     "progress",
     "optim",

@@ -15,7 +15,7 @@ from taskhint.errors import UserError
 from taskhint.optim import Optimiser, orthogonalise, schedule
 from taskhint.recipe import Adam, Muon
 from taskhint.recipes import find_recipe, recipe_names
-from taskhint.run import Run, load, new_decoder
+from taskhint.run import Run, export, load, new_decoder
 from taskhint.trainer import Trainer, batch_for, train
 from tests.conftest import small
 
@@ -62,6 +62,18 @@ def test_a_finished_run_is_left_as_it_is(tmp_path: Path) -> None:
     before = {path: path.read_bytes() for path in run.path.rglob("*.safetensors")}
     train(small("sort/standard"), tmp_path / "run")
     assert before == {path: path.read_bytes() for path in run.path.rglob("*.safetensors")}
+
+
+def test_an_exported_run_answers_alike_and_counts_as_finished(sorter: Run, tmp_path: Path) -> None:
+    copy = export(sorter, tmp_path / "copy")
+    again = load(copy.path)
+    assert (again.recipe, again.checkpoint.step) == (sorter.recipe, sorter.checkpoint.step)
+    assert same(weights(again), weights(sorter))
+    whole = sum(path.stat().st_size for path in (sorter.path / "checkpoints").rglob("*") if path.is_file())
+    assert sum(path.stat().st_size for path in copy.path.rglob("*") if path.is_file()) < whole / 2
+    assert train(sorter.recipe, copy.path).checkpoint.step == sorter.recipe.steps
+    with pytest.raises(UserError, match="another run"):
+        export(sorter, train(small("sort/standard"), tmp_path / "other").path)
 
 
 def test_another_recipe_does_not_go_into_the_directory(tmp_path: Path) -> None:

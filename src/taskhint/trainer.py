@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from taskhint import environment
+from taskhint.allocator import keep_freed_memory
 from taskhint.checkpoint import OPTIMISER, WEIGHTS
 from taskhint.data.batch import Batch, make_batch
 from taskhint.data.dataset import Dataset
@@ -73,6 +74,7 @@ class Trainer:
         if self.start >= self.recipe.steps:
             return
         environment.record(self.run.path / "environment.json", self.start)
+        keep_freed_memory()
         self.decoder.train()
         with without_onednn(), Metrics(self.run.path / "metrics.jsonl", self._metrics_start, self.start) as metrics:
             self._train(report, metrics, stop or Stop())
