@@ -11,11 +11,12 @@ import torch
 
 from taskhint.data.dataset import fresh_examples
 from taskhint.errors import UserError
+from taskhint.evaluation.bites import beginnings, best_bite, can_be_cut
 from taskhint.evaluation.curve import LengthCurve, Score, load_curves
-from taskhint.evaluation.exact import decode_failed, evaluate, judge
+from taskhint.evaluation.exact import decode_failed, evaluate, judge, score
 from taskhint.evaluation.summary import find_runs, summarise
-from taskhint.run import Run
-from taskhint.tasks import Increment, Task
+from taskhint.run import Run, new_decoder
+from taskhint.tasks import Increment, Sort, Task
 from taskhint.trainer import train
 from tests.conftest import small
 from tests.reference import slow_greedy
@@ -81,6 +82,40 @@ def test_chunks_do_not_change_the_result(sorter: Run, monkeypatch: pytest.Monkey
     whole = evaluate(sorter, [10], examples=100)[10]
     monkeypatch.setattr("taskhint.evaluation.exact.TOKENS_AT_ONCE", 70)
     assert evaluate(sorter, [10], examples=100)[10] == whole
+
+
+@pytest.mark.parametrize("length", [8, 16, 24])
+def test_not_reading_on_behind_an_error_changes_no_verdict(
+    sorter: Run, length: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long the part of the answer that is judged first, and also where it is chosen by itself."""
+    task = sorter.task.for_test("uniform")
+    right = int((judge(sorter.model, task, fresh_examples(task, 0, length, 0, 300)).first_error < 0).sum())
+    monkeypatch.setattr("taskhint.evaluation.exact.TOKENS_AT_ONCE", 40 * length)
+    assert score(sorter.model, task, 0, length, 300, edit_distance=False).right == right
+    for bite in (1, 2, length // 2, length):
+        monkeypatch.setattr("taskhint.evaluation.exact.best_bite", lambda *_, bite=bite: bite)
+        assert score(sorter.model, task, 0, length, 300, edit_distance=False).right == right
+
+
+def test_the_part_that_is_judged_first_goes_by_the_first_errors() -> None:
+    examples = fresh_examples(Sort(), 0, 64, 0, 10)
+    assert best_bite(examples, np.full(10, -1)) is None, "all right: all at once"
+    assert best_bite(examples, np.full(10, 60)) is None, "all wrong, but late"
+    assert best_bite(examples, np.full(10, 3)) == 4
+    assert best_bite(examples, np.full(10, 4)) == 8
+    assert best_bite(examples, np.array([3] * 9 + [-1])) == 4
+    assert best_bite(fresh_examples(Sort(), 0, 1, 0, 10), np.zeros(10, dtype=np.int64)) is None, "one token has no beginning"
+
+
+def test_a_beginning_is_the_example_cut_short() -> None:
+    task = Increment(nines=1.0)
+    examples = fresh_examples(task, 0, 3, 0, 60)
+    cut = beginnings(examples, 3)
+    assert set((cut.sizes - cut.prompts).tolist()) == {3}
+    np.testing.assert_array_equal(cut.tokens, examples.tokens[:, : cut.tokens.shape[1]])
+    assert (beginnings(examples, 9).sizes == examples.sizes).all()
+    assert not can_be_cut(new_decoder(small("sort/standard").with_settings(["model.temperature=log-sequence"])), task)
 
 
 def test_intervals_are_wilsons() -> None:

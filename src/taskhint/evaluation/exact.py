@@ -19,6 +19,7 @@ import torch
 from taskhint.data.batch import make_batch
 from taskhint.data.dataset import fresh_examples
 from taskhint.errors import UserError
+from taskhint.evaluation.bites import beginnings, best_bite, can_be_cut, chosen_rows
 from taskhint.evaluation.curve import LengthCurve, Score, save_curve
 from taskhint.model.decode import greedy
 from taskhint.model.decoder import Decoder
@@ -82,20 +83,37 @@ def score(
     edit_distance: bool,
     progress: Progress | None = None,
 ) -> Score:
+    """How the model does on fresh sequences of one length. Where the first of them fail early, so judge the others."""
+    at_once = _sequences_at_once(task, seed, length)
+    some = fresh_examples(task, seed, length, 0, min(at_once, examples))
+    verdicts = judge(decoder, task, some)
+    bite = None if edit_distance or not can_be_cut(decoder, task) else best_bite(some, verdicts.first_error)
+
     def part(start: int) -> tuple[int, int, int]:
         """Sequences, right ones and the sum of edit distances of the part that begins there."""
-        some = fresh_examples(task, seed, length, start, min(at_once, examples - start))
-        verdicts = judge(decoder, task, some)
-        distance = int(_distances(decoder, task, some, verdicts).sum()) if edit_distance else 0
-        return len(some), int((verdicts.first_error < 0).sum()), distance
+        if start == 0:
+            return _counts(decoder, task, some, verdicts, edit_distance)
+        others = fresh_examples(task, seed, length, start, min(at_once, examples - start))
+        if bite is None:
+            return _counts(decoder, task, others, judge(decoder, task, others), edit_distance)
+        begun = judge(decoder, task, beginnings(others, bite))
+        left = chosen_rows(others, begun.first_error < 0)
+        right = int((judge(decoder, task, left).first_error < 0).sum()) if len(left) else 0
+        return len(others), right, 0
 
-    at_once = _sequences_at_once(task, seed, length)
     done, right, distance = 0, 0, 0
     for count, right_ones, distances in on_every_core(part, range(0, examples, at_once)):
         done, right, distance = done + count, right + right_ones, distance + distances
         if progress is not None:
             progress.advance_to(progress.base + done)
     return Score(examples, right, distance / examples if edit_distance else None)
+
+
+def _counts(
+    decoder: Decoder, task: Task, examples: Examples, verdicts: Verdicts, edit_distance: bool
+) -> tuple[int, int, int]:
+    distance = int(_distances(decoder, task, examples, verdicts).sum()) if edit_distance else 0
+    return len(examples), int((verdicts.first_error < 0).sum()), distance
 
 
 def _sequences_at_once(task: Task, seed: int, length: int) -> int:
