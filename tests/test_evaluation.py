@@ -105,7 +105,8 @@ def test_the_part_that_is_judged_first_goes_by_the_first_errors() -> None:
     assert best_bite(examples, np.full(10, 3)) == 4
     assert best_bite(examples, np.full(10, 4)) == 8
     assert best_bite(examples, np.array([3] * 9 + [-1])) == 4
-    assert best_bite(fresh_examples(Sort(), 0, 1, 0, 10), np.zeros(10, dtype=np.int64)) is None, "one token has no beginning"
+    single = fresh_examples(Sort(), 0, 1, 0, 10)
+    assert best_bite(single, np.zeros(10, dtype=np.int64)) is None, "one token has no beginning"
 
 
 def test_a_beginning_is_the_example_cut_short() -> None:
