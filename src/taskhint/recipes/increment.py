@@ -56,7 +56,8 @@ def recipe(
 def best(scale: Scale) -> Recipe:
     """Places counted from ⊥ in both directions, so that a digit and the one that answers it stand face to face."""
     base = recipe(scale, name="increment/best")
-    return replace(base, model=replace(base.model, positions="mirror"))
+    base = replace(base, model=replace(base.model, positions="mirror"))
+    return base if scale == "paper" else replace(base, optimiser=Muon(weight_decay=0.1))
 
 
 ENTRIES = (

@@ -68,7 +68,7 @@ def best(scale: Scale) -> Recipe:
     """What sorts longest: tempered, and shown dense sequences and many repeats among those of the usual lengths."""
     base = recipe(scale, name="sort/best", temperature="log-visible")
     base = replace(base, task=Sort(inputs=Mixture(repetition=0.8, pool="any", near=0.5)))
-    return base if scale == "paper" else base.with_steps(BEST_UPDATES)
+    return base if scale == "paper" else replace(base.with_steps(BEST_UPDATES), optimiser=Muon(weight_decay=0.1))
 
 
 ENTRIES = (
