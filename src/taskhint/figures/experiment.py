@@ -16,8 +16,8 @@ MOST_ACROSS = 4
 
 def experiment_figure(finding: Finding) -> Figure:
     wanted = finding.experiment.panels
-    across = min(len(wanted), MOST_ACROSS)
-    down = -(-len(wanted) // across)
+    down = -(-len(wanted) // MOST_ACROSS)
+    across = -(-len(wanted) // down)
     width = 6.4 if across == 1 else 3.7 * across + 0.6
     figure = new_figure(width, 3.4 * down + 0.9)
     panels: Any = figure.subplots(down, across, squeeze=False).ravel()
@@ -26,13 +26,15 @@ def experiment_figure(finding: Finding) -> Figure:
             _draw_arm(axes, finding, arm.label, panel, number)
         _draw_published(axes, finding, panel)
         tidy(axes, panel.title, "input length")
-        axes.set_xlim(left=0)
+        axes.set_xlim(0, 1.03 * max(finding.experiment.lengths))
         if panel.quantity != "edit distance":
             axes.set_ylim(-4, 104)
         else:
             axes.set_ylim(bottom=0)
         longest = finding.experiment.arms[0].at(finding.scale).task.lengths.longest
         mark_training(axes, longest if longest < max(finding.experiment.lengths) else None)
+    for axes in panels[len(wanted) :]:
+        axes.set_axis_off()
     for place in range(0, len(wanted), across):
         panels[place].set_ylabel("edit distance" if wanted[place].quantity == "edit distance" else "%")
     legend_below(figure, panels, min(across + 1, 3))

@@ -23,7 +23,8 @@ p.lead { color: #555; margin-top: 0; } svg { max-width: 100%; height: auto; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .86rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .35rem .7rem; text-align: right; border-bottom: 1px solid #e3e3e3; white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; } thead th { border-bottom: 2px solid #999; }
-td small { color: #777; display: block; } .notes td { text-align: left; white-space: normal; }
+td small { color: #777; display: block; } .notes td, .notes th { text-align: left; white-space: normal; }
+tr.paper td { color: #777; } details { margin: .6rem 0; } li { margin: .15rem 0; }
 """
 
 
