@@ -40,6 +40,10 @@ def padded_logits(decoder: Decoder, head: str, tokens: Tensor, inputs: Tensor, s
         for h in range(config.heads):
             part = slice(h * config.each_head, (h + 1) * config.each_head)
             asking, asked = queries[..., part], keys[..., part]
+            if config.unit_keys:
+                asking, asked = (
+                    math.sqrt(config.each_head) * x / x.norm(dim=-1, keepdim=True) for x in (asking, asked)
+                )
             window: Tensor | float = 0.0
             if config.positions == "mirror":
                 of_key = (torch.arange(count) - inputs[:, None]).abs()

@@ -29,6 +29,7 @@ VARIANTS = {
     "norm-after": replace(BASE, norm="after", temperature="log-visible"),
     "learned": replace(BASE, positions="learned"),
     "sinusoidal": replace(BASE, positions="sinusoidal"),
+    "unit-keys": replace(BASE, unit_keys=True, temperature="log-visible"),
     "mirror": replace(BASE, positions="mirror", temperature="log-visible"),
     "attention-only": replace(BASE, mlp_width=0),
     "one-block": replace(BASE, depth=1, temperature="log-visible"),

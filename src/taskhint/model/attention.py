@@ -32,6 +32,7 @@ class Attention(nn.Module):
         self.qkv = nn.Parameter(torch.empty(3 * inner, config.width))
         self.out = nn.Linear(inner, config.width, bias=False)
         self.temperature = make_temperature(config)
+        self.unit_keys = config.unit_keys
         self.mirror = Mirror(config) if config.positions == "mirror" else None
 
     def forward(
@@ -45,12 +46,14 @@ class Attention(nn.Module):
         inner = self.heads * self.head_width
         w_query, w_rest = self.qkv.split([inner, 2 * inner])
         asking = places if tail is None else places.select(tail)
-        if tokens is None:
-            kv = functional.linear(x, w_rest)
-            q = functional.linear(x if tail is None else x[tail], w_query)
-        else:
-            kv = functional.embedding(tokens, functional.linear(x, w_rest))
-            q = functional.embedding(tokens if tail is None else tokens[tail], functional.linear(x, w_query))
+        kv = functional.linear(x, w_rest)
+        q = functional.linear(x if tail is None or tokens is not None else x[tail], w_query)
+        if self.unit_keys:
+            keys, values = kv.split([inner, inner], dim=1)
+            q, kv = self._unit(q), torch.cat([self._unit(keys), values], dim=1)
+        if tokens is not None:
+            kv = functional.embedding(tokens, kv)
+            q = functional.embedding(tokens if tail is None else tokens[tail], q)
         scale = self.temperature(asking) / math.sqrt(self.head_width)
         shape = (self.heads, self.head_width)
         q, kv = q.view(-1, *shape), kv.view(-1, 2, *shape)
@@ -59,6 +62,10 @@ class Attention(nn.Module):
             q = self.mirror.queries(q, asking, scale)
             kv = torch.stack([self.mirror.keys(keys, places), values], dim=1)
         return self.out(attend(q, kv, scale).flatten(1))
+
+    def _unit(self, x: Tensor) -> Tensor:
+        """(N, H * K) with every head's part brought to size √K."""
+        return functional.rms_norm(x.unflatten(1, (self.heads, -1)), (self.head_width,)).flatten(1)
 
 
 def grouped_attend(groups: Sequence[Group], *, tail: bool) -> Attend:

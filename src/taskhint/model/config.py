@@ -30,6 +30,8 @@ class ModelConfig:
 
     temperature: attention logits times 1 (`constant`) or times β·ln n with one learned β per layer, where n counts the
     keys that a query sees (`log-visible`), the symbols before ⊥ (`log-input`) or prompt and answer (`log-sequence`).
+    unit_keys: every head's queries and keys are brought to one size, √(its width), so that logits are cosines times
+    that size and the temperature.
     positions: what a token knows of its place: nothing, a vector added to its own (`learned`, `sinusoidal`), or how far
     it is from ⊥ on either side (`mirror`), of which attention sees only differences, and only small ones.
     norm: layer normalisation before each part of a block and once at the end (`before`), once after each block
@@ -48,6 +50,7 @@ class ModelConfig:
     max_positions: int = 512  # rows of the learned table; the other kinds have no limit
     temperature: TemperatureKind = "constant"
     initial_beta: float = 0.4
+    unit_keys: bool = False
     dtype: NumberFormat = "float32"
 
     def __post_init__(self) -> None:
