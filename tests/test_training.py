@@ -69,6 +69,7 @@ def test_an_exported_run_answers_alike_and_counts_as_finished(sorter: Run, tmp_p
     again = load(copy.path)
     assert (again.recipe, again.checkpoint.step) == (sorter.recipe, sorter.checkpoint.step)
     assert same(weights(again), weights(sorter))
+    assert (copy.path / "environment.json").read_bytes() == (sorter.path / "environment.json").read_bytes()
     whole = sum(path.stat().st_size for path in (sorter.path / "checkpoints").rglob("*") if path.is_file())
     assert sum(path.stat().st_size for path in copy.path.rglob("*") if path.is_file()) < whole / 2
     assert train(sorter.recipe, copy.path).checkpoint.step == sorter.recipe.steps

@@ -39,6 +39,8 @@ from taskhint.tasks.task import Task
 from taskhint.tensors import Wanted, described, tensor_bytes
 from taskhint.tensors import read_tensors as read_tensors
 
+ENVIRONMENT = "environment.json"
+
 
 class Run:
     """A run directory that exists. Loading reads the newest whole checkpoint."""
@@ -133,8 +135,8 @@ def create(path: Path, recipe: Recipe) -> Run:
     check_free(path, recipe)
     if not (path / "recipe.json").exists() or load(path).recipe != recipe:
         write_atomically(path / "recipe.json", json_bytes(recipe.to_json()))
-    if not (path / "environment.json").exists():
-        environment.record(path / "environment.json", 0)
+    if not (path / ENVIRONMENT).exists():
+        environment.record(path / ENVIRONMENT, 0)
     return Run(path, recipe)
 
 
@@ -178,5 +180,7 @@ def export(run: Run, out: Path) -> Run:
     """The run's newest weights without the optimiser's state: as small as can be, to keep or to give away."""
     check_free(out, run.recipe)
     copy = create(out, run.recipe)
+    if (run.path / ENVIRONMENT).exists():
+        write_atomically(out / ENVIRONMENT, (run.path / ENVIRONMENT).read_bytes())  # where it was trained, not copied
     save_checkpoint(copy, run.checkpoint.step, dict(run.model.named_parameters()), {})
     return copy

@@ -129,7 +129,7 @@ ENTRIES = (
         "sort/best",
         "tempered, keys of one size, dense and repeating training data, twice the updates",
         minutes=9,
-        result="being measured",
+        result="99.86% at length 100, 98.1% at 200 (mean of 5 seeds, 10,000 and 1,000 sequences)",
         build=best,
     ),
 )
