@@ -15,10 +15,11 @@ from taskhint.evaluation.curve import LengthCurve, Score, save_curve
 from taskhint.figures.experiment import experiment_figure
 from taskhint.files import json_bytes, write_atomically
 from taskhint.recipe import SCALES, Scale
-from taskhint.report.page import MARKER, write_report
+from taskhint.report.page import write_report
 from taskhint.reproduce import EXPERIMENTS
 from taskhint.reproduce.experiment import Arm, AtLeast, AtMost, Better, Experiment, NotBetter, Panel, Published
 from taskhint.reproduce.findings import Finding, clear_difference, find_all
+from taskhint.reproduce.marker import MARKER
 
 TINY = ("batch_size=8", "warmup_steps=1", "steps=3", "model.width=16", "model.mlp_width=16")
 SMALL = Experiment(
@@ -174,6 +175,8 @@ def test_a_damaged_marker_is_one_clear_line(tmp_path: Path) -> None:
         (tmp_path / MARKER).write_text(text)
         with pytest.raises(UserError, match=says):
             write_report(tmp_path, tmp_path / "page.html")
+        with pytest.raises(UserError, match=says):
+            reproduce(["hint"], "pocket", 1, tmp_path)
 
 
 def test_the_listing_names_every_experiment_with_its_cost() -> None:

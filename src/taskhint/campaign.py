@@ -9,17 +9,17 @@ from taskhint.bench.cost import GPUS, step_flops
 from taskhint.bench.cost import hours as gpu_hours
 from taskhint.errors import UserError
 from taskhint.evaluation.curve import Score, load_curves
-from taskhint.files import json_bytes, read_json, write_atomically
 from taskhint.parallel import Job, Measurement, run_jobs
 from taskhint.probe.shares_file import load_shares
 from taskhint.recipe import Recipe, Scale
 from taskhint.recipes import ENTRIES, find_recipe
 from taskhint.report.experiment_page import finding_text
-from taskhint.report.page import MARKER, write_report
+from taskhint.report.page import write_report
 from taskhint.report.table import text_table
 from taskhint.reproduce import EXPERIMENTS
 from taskhint.reproduce.experiment import Arm, Experiment
 from taskhint.reproduce.findings import find_all
+from taskhint.reproduce.marker import MARKER, read_marker, write_marker
 from taskhint.run import load
 
 PAPER_GPU = "A100 80GB"
@@ -45,15 +45,12 @@ def reproduce(names: Sequence[str], scale: Scale, seeds: int, out: Path) -> None
 
 def _mark(out: Path, scale: Scale, names: Sequence[str]) -> None:
     """Note in the directory which experiments it holds, for the report."""
-    path = out / MARKER
     before: list[str] = []
-    if path.exists():
-        data = read_json(path)
-        if data.get("scale") != scale:
-            raise UserError(f"{out} holds experiments at scale {data.get('scale')}; choose another --out")
-        before = list(data["experiments"])
-    known = [name for name in EXPERIMENTS if name in {*before, *names}]
-    write_atomically(path, json_bytes({"scale": scale, "experiments": known}))
+    if (out / MARKER).exists():
+        there, before = read_marker(out)
+        if there != scale:
+            raise UserError(f"{out} holds experiments at scale {there}; choose another --out")
+    write_marker(out, scale, [name for name in EXPERIMENTS if name in {*before, *names}])
 
 
 def jobs_for(experiments: Iterable[Experiment], scale: Scale, seeds: int, out: Path) -> list[Job]:

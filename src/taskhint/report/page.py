@@ -9,11 +9,12 @@ from pathlib import Path
 from taskhint.errors import UserError
 from taskhint.evaluation.summary import Point, Series, find_runs, summarise, updates_text
 from taskhint.figures.curves import as_svg, curves_figure
-from taskhint.files import read_json, write_atomically
-from taskhint.recipe import SCALES, Muon, Recipe
+from taskhint.files import write_atomically
+from taskhint.recipe import Muon, Recipe
 from taskhint.report.experiment_page import overview, section
 from taskhint.reproduce import find_experiment
 from taskhint.reproduce.findings import Finding, find_all
+from taskhint.reproduce.marker import MARKER, read_marker
 
 STYLE = """
 body { font: 16px/1.55 system-ui, sans-serif; color: #1b1b1b; background: #fff;
@@ -26,9 +27,6 @@ th:first-child, td:first-child { text-align: left; } thead th { border-bottom: 2
 td small { color: #777; display: block; } .notes td, .notes th { text-align: left; white-space: normal; }
 tr.paper td { color: #777; } details { margin: .6rem 0; } li { margin: .15rem 0; }
 """
-
-
-MARKER = "reproduce.json"  # in a directory of `taskhint reproduce`: which experiments it holds, at which scale
 
 
 def write_report(directory: Path, out: Path, names: Sequence[str] = ()) -> Path:
@@ -54,16 +52,8 @@ def _chosen(finding: Finding, names: Sequence[str]) -> bool:
 
 
 def _findings(place: Path) -> list[Finding]:
-    path = place / MARKER
-    data = read_json(path)
-    try:
-        scale, names = data["scale"], data["experiments"]
-        experiments = [find_experiment(name) for name in names]
-    except (KeyError, TypeError):
-        raise UserError(f"{path} is damaged: it does not name experiments") from None
-    if scale not in SCALES:
-        raise UserError(f"{path} is damaged: {scale!r} is not a scale")
-    return find_all(place, experiments, scale)
+    scale, names = read_marker(place)
+    return find_all(place, [find_experiment(name) for name in names], scale)
 
 
 def _rest(directory: Path) -> list[Series]:
