@@ -20,6 +20,7 @@ from taskhint.bench.contestants import hugging_face, need_packages
 from taskhint.bench.memory import LONG, SEQUENCES, peak_mib
 from taskhint.bench.timing import Work, alternate, medians, say, timed
 from taskhint.data.dataset import fresh_examples
+from taskhint.evaluation.bites import chosen_rows
 from taskhint.evaluation.exact import judge, score
 from taskhint.model.decoder import Decoder
 from taskhint.random_bits import Ints
@@ -127,12 +128,10 @@ def measure_length(
 
 def our_errors(decoder: Decoder, task: Task, examples: Examples, at_once: int = 64) -> Ints:
     """(B,) the place of the first error in each answer, -1 where there is none."""
-    parts = [judge(decoder, task, _rows(examples, slice(i, i + at_once))) for i in range(0, len(examples), at_once)]
+    parts = [
+        judge(decoder, task, chosen_rows(examples, slice(i, i + at_once))) for i in range(0, len(examples), at_once)
+    ]
     return np.concatenate([part.first_error for part in parts])
-
-
-def _rows(examples: Examples, rows: slice) -> Examples:
-    return Examples(examples.tokens[rows], examples.prompts[rows], examples.sizes[rows], examples.inputs[rows])
 
 
 def hugging_face_errors(decoder: Decoder, task: Task, examples: Examples) -> Callable[[int], Ints]:

@@ -45,5 +45,5 @@ def beginnings(examples: Examples, bite: int) -> Examples:
     return Examples(examples.tokens[:, : sizes.max()], examples.prompts, sizes, examples.inputs)
 
 
-def chosen_rows(examples: Examples, chosen: npt.NDArray[np.bool_]) -> Examples:
+def chosen_rows(examples: Examples, chosen: npt.NDArray[np.bool_] | slice) -> Examples:
     return Examples(examples.tokens[chosen], examples.prompts[chosen], examples.sizes[chosen], examples.inputs[chosen])
