@@ -249,8 +249,10 @@ def test_generate_finds_the_same_first_errors() -> None:
 
 def small_results() -> dict[str, Any]:
     """A document of small measurements; those that need other libraries are made up."""
-    result = training.measure_model(SMALL, rounds=1, batch_size=16, only=("padded",))
-    assert set(result["against"]) == {"padded"} and {"ours", "of_limit"} <= result.keys()
+    result = training.contest(SMALL, rounds=1, batch_size=16, only=("padded",))
+    assert set(result["against"]) == {"padded"} and "ours" in result
+    result |= training.share_of_limit(SMALL, rounds=1, batch_size=16)
+    assert "of_limit" in result
     point = growth.training_point(width=32, batch_size=16, longest=8, rounds=1)
     test_point = growth.evaluation_point(10, rounds=1, tokens=200)
     judged = {"ours": 1.0, "against": {"transformers": 2.0}, "batch_sizes": {"8": 1.0}, "exceptions": []}

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 import torch
 
-from taskhint.data.batch import make_batch
+from taskhint.data.batch import Group, make_batch
 from taskhint.data.dataset import Dataset, fresh_examples
 from taskhint.errors import UserError
 from taskhint.model.attention import grouped_attend, plain_grouped_attend
 from taskhint.model.config import ModelConfig
+from taskhint.model.counted import attend_by_counts
 from taskhint.model.decode import greedy
 from taskhint.model.decoder import Decoder
 from taskhint.model.trace import trace_names
@@ -208,3 +209,35 @@ def test_the_fast_attention_is_the_plain_one(tail: bool) -> None:
         results.append([out, *torch.autograd.grad(out, leaves, upstream)])
     for fast, plain in zip(*results, strict=True):
         assert torch.allclose(fast, plain, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", [name for name in VARIANTS if VARIANTS[name].positions == "none"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
+def test_looking_at_symbols_is_looking_at_tokens(
+    monkeypatch: pytest.MonkeyPatch, name: str, dtype: torch.dtype
+) -> None:
+    taken = []
+
+    def watched(*given: Any) -> torch.Tensor | None:
+        taken.append(attend_by_counts(*given))
+        return taken[-1]
+
+    monkeypatch.setattr("taskhint.model.attention.attend_by_counts", watched)
+    task = Sort(symbols=5)
+    decoder = decoder_for(VARIANTS[name], task, dtype)
+    batch = make_batch(task, [fresh_examples(task, 0, length, 0, 7) for length in (12, 30)])
+    with torch.no_grad():
+        fast = decoder(batch, "sort")
+    assert len(taken) == 1 and taken[0] is not None, "the first block, and no other"
+    plain = decoder(batch, "sort")
+    assert taken[1] is None, "not where gradients are wanted"
+    assert (fast - plain).abs().max() < (2e-5 if dtype == torch.float32 else 1e-12)
+
+
+def test_logits_too_large_for_a_logarithm_beside_them_are_left_to_the_plain_way() -> None:
+    tables = torch.ones(4, 1, 8), torch.ones(4, 2, 1, 8)
+    tokens, groups = torch.arange(16) % 4, (Group(1, 16, 3),)
+    with torch.no_grad():
+        assert attend_by_counts(*tables, torch.full((3,), 1e2), tokens, groups, True) is not None
+        assert attend_by_counts(*tables, torch.full((3,), 1e3), tokens, groups, True) is None
+        assert attend_by_counts(*tables, torch.full((3,), float("nan")), tokens, groups, True) is None

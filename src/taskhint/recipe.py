@@ -53,7 +53,7 @@ class Muon:
 
     momentum: float = 0.9
     rest_rate: float = 0.01
-    weight_decay: float = 0.5
+    weight_decay: float = 0.1
 
     def __post_init__(self) -> None:
         _check("optimiser.momentum", self.momentum, 0.0, 1.0)

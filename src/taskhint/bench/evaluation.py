@@ -24,7 +24,6 @@ from taskhint.evaluation.bites import chosen_rows
 from taskhint.evaluation.exact import judge, score
 from taskhint.model.decoder import Decoder
 from taskhint.random_bits import Ints
-from taskhint.recipe import Muon
 from taskhint.recipes import find_recipe
 from taskhint.tasks import Sort
 from taskhint.tasks.lengths import Lengths
@@ -57,7 +56,6 @@ class Sorter:
             find_recipe("sort/standard"),
             task=Sort(lengths=self.lengths),
             batch_size=self.batch_size,
-            optimiser=Muon(weight_decay=0.1),
         )
         say(f"evaluate: training a sorter for {self.updates} updates")
         with tempfile.TemporaryDirectory() as directory:

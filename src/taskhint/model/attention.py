@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -14,6 +15,7 @@ from torch.nn import functional
 
 from taskhint.data.batch import Group
 from taskhint.model.config import ModelConfig
+from taskhint.model.counted import attend_by_counts
 from taskhint.model.grouped import LONGEST, GroupedAttention, spans, visible
 from taskhint.model.places import Places
 from taskhint.model.positions import Mirror
@@ -21,6 +23,14 @@ from taskhint.model.temperature import make_temperature
 
 Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
 """(M, H, K) queries, (N, 2, H, K) keys and values, (M,) the factor on each query's logits -> (M, H, K)."""
+
+
+class Symbols(NamedTuple):
+    """A stream that holds nothing but symbols: x[i] = table[tokens[i]]."""
+
+    table: Tensor  # (V, D)
+    tokens: Tensor  # (N,)
+    groups: tuple[Group, ...]
 
 
 class Attention(nn.Module):
@@ -36,26 +46,31 @@ class Attention(nn.Module):
         self.mirror = Mirror(config) if config.positions == "mirror" else None
 
     def forward(
-        self, x: Tensor, places: Places, attend: Attend, tail: Tensor | None = None, tokens: Tensor | None = None
+        self, x: Tensor, places: Places, attend: Attend, tail: Tensor | None = None, symbols: Symbols | None = None
     ) -> Tensor:
         """(N, D) -> (M, D): what each query position gathers. With `tail`, only those positions ask.
 
-        With `tokens` (N,), x is not one row per token but one per symbol, (V, D): the maps are applied to the few
-        symbols, and each token takes its symbol's row. It is the same result for far fewer products.
+        With `symbols`, x is not one row per token but their table, (V, D): the maps are applied to the few symbols, and
+        each token takes its symbol's row. It is the same result for far fewer products.
         """
-        inner = self.heads * self.head_width
+        inner, shape = self.heads * self.head_width, (self.heads, self.head_width)
         w_query, w_rest = self.qkv.split([inner, 2 * inner])
         asking = places if tail is None else places.select(tail)
+        scale = self.temperature(asking) / math.sqrt(self.head_width)
         kv = functional.linear(x, w_rest)
-        q = functional.linear(x if tail is None or tokens is not None else x[tail], w_query)
+        q = functional.linear(x if tail is None or symbols is not None else x.index_select(0, tail), w_query)
         if self.unit_keys:
             keys, values = kv.split([inner, inner], dim=1)
             q, kv = self._unit(q), torch.cat([self._unit(keys), values], dim=1)
-        if tokens is not None:
+        if symbols is not None:
+            _, tokens, groups = symbols
+            found = attend_by_counts(
+                q.view(-1, *shape), kv.view(-1, 2, *shape), scale, tokens, groups, tail is not None
+            )
+            if found is not None:
+                return self.out(found.flatten(1))
             kv = functional.embedding(tokens, kv)
             q = functional.embedding(tokens if tail is None else tokens[tail], q)
-        scale = self.temperature(asking) / math.sqrt(self.head_width)
-        shape = (self.heads, self.head_width)
         q, kv = q.view(-1, *shape), kv.view(-1, 2, *shape)
         if self.mirror is not None:
             keys, values = kv.unbind(1)
@@ -68,7 +83,7 @@ class Attention(nn.Module):
         return functional.rms_norm(x.unflatten(1, (self.heads, -1)), (self.head_width,)).flatten(1)
 
 
-def grouped_attend(groups: Sequence[Group], *, tail: bool) -> Attend:
+def grouped_attend(groups: tuple[Group, ...], *, tail: bool) -> Attend:
     """Each example attends to itself alone, causally: in the way that suits the device and the lengths best."""
     short = torch.is_grad_enabled() and max(group.length for group in groups) <= LONGEST
 

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from taskhint.data.batch import Batch
 from taskhint.errors import UserError, nearest
-from taskhint.model.attention import Attend, Attention, grouped_attend
+from taskhint.model.attention import Attend, Attention, Symbols, grouped_attend
 from taskhint.model.config import ModelConfig
 from taskhint.model.places import Places, tail_index
 from taskhint.model.positions import make_positions
@@ -27,13 +26,6 @@ Keep = Callable[[str, Tensor], None]
 
 def _ignore(name: str, value: Tensor) -> None:
     """Nobody asked for a trace."""
-
-
-class Symbols(NamedTuple):
-    """A stream that holds nothing but symbols: x[i] = table[tokens[i]]."""
-
-    tokens: Tensor  # (N,)
-    table: Tensor  # (V, D)
 
 
 class Mlp(nn.Module):
@@ -70,12 +62,10 @@ class Block(nn.Module):
         keep: Keep = _ignore,
     ) -> Tensor:
         """(N, D) -> (N, D), or (M, D) of the tail positions only. `symbols`: what x was taken from, if that is so."""
-        if symbols is None:
-            gathered = self.attention(self.before_attention(x), places, attend, tail)
-        else:
-            gathered = self.attention(self.before_attention(symbols.table), places, attend, tail, symbols.tokens)
+        read = self.before_attention(x if symbols is None else symbols.table)
+        gathered = self.attention(read, places, attend, tail, symbols)
         keep("attention.out", gathered)
-        x = (x if tail is None else x[tail]) + gathered
+        x = (x if tail is None else x.index_select(0, tail)) + gathered
         keep("after_attention", x)
         if self.mlp is not None and self.before_mlp is not None:
             x = x + self.mlp(self.before_mlp(x))
@@ -118,13 +108,13 @@ class Decoder(nn.Module):
         """(S, V) logits at the scored positions."""
         places, tail = Places.of_batch(batch), tail_index(batch)
         x = self._embed(batch.tokens, places)
-        symbols = self._symbols(batch.tokens)
+        symbols = self._symbols(batch)
         for block in self.blocks[:-1]:
             x = block(x, places, grouped_attend(batch.groups, tail=False), symbols=symbols)
             symbols = None
         x = self.blocks[-1](x, places, grouped_attend(batch.groups, tail=True), tail, symbols)
         x = self.final_norm(x)
-        return self.head(head)(x if batch.scored is None else x[batch.scored])
+        return self.head(head)(x if batch.scored is None else x.index_select(0, batch.scored))
 
     def trace(self, tokens: Tensor, head: str, inputs: Tensor | int) -> Trace:
         """Every intermediate of (B, T) tokens; `inputs` is the number of symbols before ⊥, of each example or of all.
@@ -156,10 +146,14 @@ class Decoder(nn.Module):
             raise UserError(f"the model has no head {name!r}; {nearest(name, self.heads)}")
         return self.heads[name]
 
-    def _symbols(self, tokens: Tensor) -> Symbols | None:
+    def _symbols(self, batch: Batch) -> Symbols | None:
         """What the first block reads, if it is symbols alone and there are fewer of them than tokens."""
-        few = self.embedding.num_embeddings < len(tokens)
-        return Symbols(tokens, self.embedding.weight) if few and self.config.positions == "none" else None
+        few = self.embedding.num_embeddings < len(batch.tokens)
+        return (
+            Symbols(self.embedding.weight, batch.tokens, batch.groups)
+            if few and self.config.positions == "none"
+            else None
+        )
 
     def _embed(self, tokens: Tensor, places: Places) -> Tensor:
         x: Tensor = self.positions(self.embedding(tokens), places)

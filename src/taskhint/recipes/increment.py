@@ -56,8 +56,7 @@ def recipe(
 def best(scale: Scale) -> Recipe:
     """Places counted from ⊥ in both directions, so that a digit and the one that answers it stand face to face."""
     base = recipe(scale, name="increment/best")
-    base = replace(base, model=replace(base.model, positions="mirror"))
-    return base if scale == "paper" else replace(base, optimiser=Muon(weight_decay=0.1))
+    return replace(base, model=replace(base.model, positions="mirror"))
 
 
 ENTRIES = (

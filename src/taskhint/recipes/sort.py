@@ -72,7 +72,7 @@ def best(scale: Scale) -> Recipe:
         task=Sort(inputs=Mixture(repetition=0.8, pool="any", near=0.5)),
         model=replace(base.model, unit_keys=True),
     )
-    return base if scale == "paper" else replace(base.with_steps(BEST_UPDATES), optimiser=Muon(weight_decay=0.1))
+    return base if scale == "paper" else base.with_steps(BEST_UPDATES)
 
 
 ENTRIES = (
