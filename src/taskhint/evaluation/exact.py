@@ -84,10 +84,11 @@ def score(
     progress: Progress | None = None,
 ) -> Score:
     """How the model does on fresh sequences of one length. Where the first of them fail early, so judge the others."""
-    at_once = _sequences_at_once(task, seed, length)
-    some = fresh_examples(task, seed, length, 0, min(at_once, examples))
+    first = min(examples, _sequences_at_once(fresh_examples(task, seed, length, 0, 1)))
+    some = fresh_examples(task, seed, length, 0, first)
     verdicts = judge(decoder, task, some)
     bite = None if edit_distance or not can_be_cut(decoder, task) else best_bite(some, verdicts.first_error)
+    at_once = first if bite is None else _sequences_at_once(beginnings(some, bite))
 
     def part(start: int) -> tuple[int, int, int]:
         """Sequences, right ones and the sum of edit distances of the part that begins there."""
@@ -102,7 +103,7 @@ def score(
         return len(others), right, 0
 
     done, right, distance = 0, 0, 0
-    for count, right_ones, distances in on_every_core(part, range(0, examples, at_once)):
+    for count, right_ones, distances in on_every_core(part, [0, *range(first, examples, at_once)]):
         done, right, distance = done + count, right + right_ones, distance + distances
         if progress is not None:
             progress.advance_to(progress.base + done)
@@ -116,9 +117,9 @@ def _counts(
     return len(examples), int((verdicts.first_error < 0).sum()), distance
 
 
-def _sequences_at_once(task: Task, seed: int, length: int) -> int:
-    """As many as bounded memory allows, and the processor's caches hold."""
-    return max(1, TOKENS_AT_ONCE // fresh_examples(task, seed, length, 0, 1).tokens.shape[1])
+def _sequences_at_once(some: Examples) -> int:
+    """As many like these as bounded memory allows, and the processor's caches hold."""
+    return max(1, TOKENS_AT_ONCE // some.tokens.shape[1])
 
 
 @torch.no_grad()

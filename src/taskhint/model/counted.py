@@ -18,7 +18,6 @@ from taskhint.data.batch import Group
 from taskhint.model.grouped import spans
 
 LARGEST_LOGIT = 1000.0  # beyond it, float32 has no room for ln c beside a logit
-WORTHWHILE = 2  # tokens of an example for each symbol
 
 
 def attend_by_counts(
@@ -28,7 +27,7 @@ def attend_by_counts(
 
     None where it is no gain, or not exact.
     """
-    short = min(group.length for group in groups) < WORTHWHILE * len(q)
+    short = min(group.length for group in groups) < len(q)
     if short or torch.is_grad_enabled() or tokens.is_cuda or q.dtype not in (torch.float32, torch.float64):
         return None
     keys, values = kv.unbind(1)

@@ -34,6 +34,7 @@ def section(finding: Finding) -> str:
 <p class="lead">{escape(experiment.question)}</p>
 <p><b>Verdict: {finding.verdict}.</b> {_held(finding)} of the claims hold. {_basis(finding)}.</p>
 {as_svg(experiment_figure(finding))}
+<p>{escape(experiment.remark)}</p>
 <p>What {"is asked" if experiment.beyond else "the paper says"}, and what is found here:</p><ul>{claims}</ul>
 <details><summary>All numbers</summary>{tables}</details>
 <details><summary>Settings that differ from the paper's</summary>
@@ -93,7 +94,8 @@ def finding_text(finding: Finding) -> str:
             for arm in finding.experiment.arms
         ]
         text += f"{panel.title}\n{text_table(['', *(str(n) for n in lengths)], rows)}"
-    return text + "".join(_claim_line(outcome) for outcome in finding.outcomes)
+    remark = f"{finding.experiment.remark}\n" if finding.experiment.remark else ""
+    return text + remark + "".join(_claim_line(outcome) for outcome in finding.outcomes)
 
 
 def _short(cell: Cell | None, panel: Panel) -> str:

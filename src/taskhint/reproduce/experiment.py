@@ -100,6 +100,7 @@ class AtLeast:
     length: int
     percent: float
     distribution: str = "uniform"
+    quantity: Quantity = "accuracy"
 
 
 Claim = Better | NotBetter | AtMost | AtLeast
@@ -116,6 +117,7 @@ class Experiment:
     published: tuple[Published, ...] = ()
     examples: int = 1000  # test sequences per length
     beyond: bool = False  # not the paper's, but about its claims
+    remark: str = ""  # what a reader of the numbers has to know
 
     def examples_at(self, length: int) -> int:
         """Sequences longer than the paper's longest are slow: a tenth of them must do."""

@@ -148,9 +148,10 @@ def _load(seed: int, path: Path, loaded: dict[Path, Seed]) -> Seed:
 def _outcome(finding: Finding, claim: Claim) -> Outcome:
     if isinstance(claim, Better | NotBetter):
         return _compare(finding, claim)
-    cell = finding.cell(claim.arm, Panel("accuracy", claim.distribution), claim.length)
     below = isinstance(claim, AtMost)
-    wanted = f"{claim.arm} {'below' if below else 'reaches'} {claim.percent:g}%{_where(claim)}"
+    quantity: Quantity = "accuracy" if isinstance(claim, AtMost) else claim.quantity
+    cell = finding.cell(claim.arm, Panel(quantity, claim.distribution), claim.length)
+    wanted = f"{claim.arm} {'below' if below else 'reaches'} {claim.percent:g}%{_where(claim)}{_what(quantity)}"
     if cell is None:
         return Outcome(f"{wanted}: not measured", None)
     mean = 100 * cell.mean
@@ -165,8 +166,7 @@ def _compare(finding: Finding, claim: Better | NotBetter) -> Outcome:
     panel = Panel(quantity, claim.distribution)
     ours, theirs = finding.cell(first, panel, claim.length), finding.cell(second, panel, claim.length)
     says = "better than" if isinstance(claim, Better) else "not better than"
-    what = "" if quantity == "accuracy" else f" ({quantity})"
-    wanted = f"{first} {says} {second}{_where(claim)}{what}"
+    wanted = f"{first} {says} {second}{_where(claim)}{_what(quantity)}"
     if ours is None or theirs is None:
         return Outcome(f"{wanted}: not measured", None)
     sign = -1.0 if quantity == "edit distance" else 1.0
@@ -177,6 +177,10 @@ def _compare(finding: Finding, claim: Better | NotBetter) -> Outcome:
 
 def _where(claim: Claim) -> str:
     return f" at {claim.length}" + (f" on {claim.distribution}" if claim.distribution != "uniform" else "")
+
+
+def _what(quantity: Quantity) -> str:
+    return "" if quantity == "accuracy" else f" ({quantity})"
 
 
 def _number(cell: Cell, quantity: Quantity) -> str:

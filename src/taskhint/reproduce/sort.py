@@ -180,9 +180,15 @@ EXPERIMENTS = (
         claims=(
             Better("successor hint", "no hint", 50, quantity="min-finding"),
             Better("successor hint", "no hint", 100, quantity="min-finding"),
+            AtLeast("successor hint", 50, 50, quantity="min-finding"),
+            AtLeast("successor hint", 100, 75, quantity="min-finding"),
             Better("successor hint", "no hint", 50, quantity="identity+successor"),
             Better("successor hint", "no hint", 100, quantity="identity+successor"),
         ),
+        remark="A model that shows the smallest symbol of all at ⊥, whatever the input, has min-finding in 4.9, 9.6, "
+        "18, 26, 39, 51 and 63% of uniform sequences at these lengths, because long inputs mostly contain that symbol; "
+        "one that always shows the second smallest has 15 to 25% from length 20 on. Such numbers are no min-finding, "
+        "so it is also asked to exceed them.",
     ),
     Experiment(
         name="sort-best",

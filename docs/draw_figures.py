@@ -1,6 +1,6 @@
-"""Draws docs/figures/headline.png, the README's figure, from results/.
+"""Draws the README's figures, docs/figures/headline.png and demo.png, from results/.
 
-.venv/bin/python docs/draw_headline.py
+.venv/bin/python docs/draw_figures.py
 """
 
 from __future__ import annotations
@@ -8,13 +8,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from taskhint.figures.curves import COLOURS, MARKERS
+from taskhint.evaluation.summary import find_runs, summarise
+from taskhint.figures.curves import COLOURS, MARKERS, curves_figure
 from taskhint.figures.probe_style import as_png, new_figure, tidy
 from taskhint.reproduce import find_experiment
 from taskhint.reproduce.experiment import Panel
 from taskhint.reproduce.findings import Finding, find_all
 
 ROOT = Path(__file__).parent.parent
+FIGURES = ROOT / "docs" / "figures"
 LINES = {
     ("sort-best", "sort/best"): "sort/best",
     ("tempered", "tempered, no hint"): "tempered attention alone",
@@ -24,6 +26,11 @@ PAPER = {"the paper's best (successor hint): 92.6": 92.6, "the paper's plain tra
 
 
 def main() -> None:
+    draw_headline()
+    (FIGURES / "demo.png").write_bytes(as_png(curves_figure(summarise(find_runs(ROOT / "results" / "demo")))))
+
+
+def draw_headline() -> None:
     places = [ROOT / "results" / name for name in ("reproduce", "demo")]  # several seeds where there are, else one
     names = dict.fromkeys(name for name, _ in LINES)
     findings = [one for place in places for one in find_all(place, [find_experiment(name) for name in names])]
@@ -43,7 +50,7 @@ def main() -> None:
     panel.axvspan(9, 20, color="#000000", alpha=0.05, lw=0)
     panel.text(20.4, -2, "trained up to here", fontsize=8, color="#666666")
     panel.legend(frameon=False, fontsize=8.5, loc="lower left", bbox_to_anchor=(0.01, 0.1))
-    (ROOT / "docs" / "figures" / "headline.png").write_bytes(as_png(figure))
+    (FIGURES / "headline.png").write_bytes(as_png(figure))
 
 
 def draw(panel: Any, finding: Finding, arm: str, label: str, number: int) -> None:
