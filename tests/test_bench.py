@@ -133,6 +133,24 @@ def test_the_limit_and_the_cost_model_count_what_torch_counts(depth: int) -> Non
     assert 3 * (each + cost.symbol_flops(config, Sort().vocab.size)) == counted
 
 
+def test_the_products_of_a_judging_pass_are_those_that_torch_counts() -> None:
+    task = Sort(symbols=5)
+    decoder = training.new_model(SMALL, task)
+    for length in (2, 20):  # fewer tokens than symbols, and more
+        batch = make_batch(task, [fresh_examples(task, 0, length, 0, 3)])
+        with torch.no_grad(), FlopCounterMode(display=False) as counter:
+            decoder(batch, "sort")
+        products = unavoidable(SMALL, task.vocab.size, batch, Room(), learning=False)
+        flops = sum(product.flops for product in products)
+        stack, tokens, width = 3 * SMALL.heads, 2 * length, SMALL.each_head
+        last_attention = 4 * stack * length * tokens * width  # torch's counter leaves out its own attention
+        first_attention = 4 * stack * tokens * tokens * width
+        if length == 20:  # here one that it counts, but with logits of pairs of symbols, not of queries and symbols
+            pairs, asked = SMALL.heads * task.vocab.size, stack * tokens
+            first_attention = 2 * width * task.vocab.size * (asked - pairs)
+        assert flops - counter.get_total_flops() == first_attention + last_attention
+
+
 def test_products_of_the_limit_share_memory_between_batches_only() -> None:
     room = Room()
     first, second = (training.prepare(Sort(), 16, count=2)[i].flat for i in range(2))

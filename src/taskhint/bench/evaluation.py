@@ -11,17 +11,20 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
 import torch
 
 from taskhint.bench.contestants import hugging_face, need_packages
+from taskhint.bench.limit import Product, Room, run_all, unavoidable
 from taskhint.bench.memory import LONG, SEQUENCES, peak_mib
 from taskhint.bench.timing import Work, alternate, medians, say, timed
+from taskhint.data.batch import make_batch
 from taskhint.data.dataset import fresh_examples
 from taskhint.evaluation.bites import chosen_rows
-from taskhint.evaluation.exact import judge, score
+from taskhint.evaluation.exact import TOKENS_AT_ONCE, judge, score
 from taskhint.model.decoder import Decoder
 from taskhint.random_bits import Ints
 from taskhint.recipes import find_recipe
@@ -29,6 +32,7 @@ from taskhint.tasks import Sort
 from taskhint.tasks.lengths import Lengths
 from taskhint.tasks.sorting import PAPER_LENGTHS
 from taskhint.tasks.task import Examples, Task
+from taskhint.threads import on_every_core
 from taskhint.trainer import train
 
 LENGTH = 100
@@ -110,18 +114,40 @@ def measure_length(
     works: dict[str, Work] = {
         "ours": lambda _: score(decoder, task, SEED, length, count, edit_distance=False),
         "transformers": lambda _: found.append(generate(best)),
+        "limit": whole_passes(decoder, task, examples),
     }
     seconds = medians(alternate(works, rounds, f"evaluate, length {length}"))
     return {
         "ours": count / seconds["ours"],
         "against": {"transformers": seconds["transformers"] / seconds["ours"]},
         "transformers": count / seconds["transformers"],
+        "limit": count / seconds["limit"],
         "batch_sizes": {str(size): rate for size, rate in tried.items()},
         "best_batch_size": best,
         "rounds": rounds,
         "threads": torch.get_num_threads(),
         **agreement(decoder, task, examples, our_errors(decoder, task, examples), found[-1]),
     }
+
+
+def whole_passes(decoder: Decoder, task: Task, examples: Examples) -> Work:
+    """The bare products of passes that read every answer to its end, a part on each core as ours does it."""
+    at_once = max(1, TOKENS_AT_ONCE // examples.tokens.shape[1])
+    batch = make_batch(task, [chosen_rows(examples, slice(0, at_once))])
+    free: SimpleQueue[list[Product]] = SimpleQueue()
+    for _ in range(torch.get_num_threads()):
+        free.put(unavoidable(decoder.config, task.vocab.size, batch, Room(), learning=False))
+
+    def one_part(_: int) -> None:
+        products = free.get()
+        run_all(products)
+        free.put(products)
+
+    def all_parts(_: int) -> None:
+        for _done in on_every_core(one_part, range(round(len(examples) / at_once))):
+            pass
+
+    return all_parts
 
 
 def our_errors(decoder: Decoder, task: Task, examples: Examples, at_once: int = 64) -> Ints:

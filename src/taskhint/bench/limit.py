@@ -1,4 +1,4 @@
-"""The machine's limit for a training step: the bare matrix products that the step cannot avoid.
+"""The machine's limit for a training step or a judging pass: the bare matrix products that it cannot avoid.
 
 Counted, in float32, with operands that lie ready and outputs that are allocated beforehand:
 
@@ -8,6 +8,8 @@ Counted, in float32, with operands that lie ready and outputs that are allocated
   scored ones;
 - attention, for each group of equally long examples, as six batched products: logits, weighted values, and the four of
   the way back (weights, values, queries, keys), on full rectangles of A queries by T keys.
+
+A pass that judges has the way there alone, and its first block looks at each symbol once where that is less.
 
 Not counted: everything else. Norms, activations, softmax, residual sums, biases, embedding, loss, the optimiser and all
 copying are what a step may not need; of_limit = 1 would mean that they are free.
@@ -25,7 +27,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from taskhint.data.batch import Batch, Group
+from taskhint.data.batch import Batch
 from taskhint.model.config import ModelConfig
 
 
@@ -58,17 +60,19 @@ class Product:
         return 2 * self.out.numel() * self.left.shape[-1]
 
 
-def unavoidable(config: ModelConfig, vocab_size: int, batch: Batch, room: Room) -> list[Product]:
-    """Every product of one training step on this batch."""
+def unavoidable(config: ModelConfig, vocab_size: int, batch: Batch, room: Room, learning: bool = True) -> list[Product]:
+    """Every product of one training step on this batch, or of one pass that only judges it."""
     products: list[Product] = []
     for block in range(config.depth):
         last = block == config.depth - 1
         for name, rows, inputs, outputs in _block_maps(config, vocab_size, batch, block):
-            products += _linear(room, f"{block}.{name}", rows, inputs, outputs)
+            products += _linear(room, f"{block}.{name}", rows, inputs, outputs, learning)
         for group in batch.groups:
             asking = group.tail if last else group.length
-            products += _attention(room, f"{block}.{group.length}", config, group, asking)
-    products += _linear(room, "head", len(batch.targets), config.width, vocab_size)
+            by_symbol = not learning and block == 0 and config.positions == "none"
+            seen = min(group.length, vocab_size) if by_symbol else group.length
+            products += _attention(room, f"{block}.{group.length}", config, group.count, asking, seen, learning)
+    products += _linear(room, "head", len(batch.targets), config.width, vocab_size, learning)
     return products
 
 
@@ -93,19 +97,27 @@ def _block_maps(config: ModelConfig, vocab_size: int, batch: Batch, block: int) 
         yield "down", asking, config.mlp_width, config.width
 
 
-def _linear(room: Room, name: str, rows: int, inputs: int, outputs: int) -> list[Product]:
+def _linear(room: Room, name: str, rows: int, inputs: int, outputs: int, learning: bool) -> list[Product]:
     x, weight = room.take(f"{name}.x", rows, inputs), room.take(f"{name}.weight", outputs, inputs)
+    forward = [(x, weight.T)]
+    if not learning:
+        return _products(room, name, forward)
     gradient = room.take(f"{name}.gradient", rows, outputs)
-    pairs = [(x, weight.T), (gradient, weight), (gradient.T, x)]
-    return _products(room, name, pairs)
+    return _products(room, name, [*forward, (gradient, weight), (gradient.T, x)])
 
 
-def _attention(room: Room, name: str, config: ModelConfig, group: Group, asking: int) -> list[Product]:
-    stack, width = group.count * config.heads, config.each_head
-    queries, gradient = (room.take(f"{name}.{part}", stack, asking, width) for part in ("queries", "gradient"))
-    keys, values = (room.take(f"{name}.{part}", stack, group.length, width) for part in ("keys", "values"))
-    weights, logits = (room.take(f"{name}.{part}", stack, asking, group.length) for part in ("weights", "logits"))
+def _attention(
+    room: Room, name: str, config: ModelConfig, examples: int, asking: int, seen: int, learning: bool
+) -> list[Product]:
+    stack, width = examples * config.heads, config.each_head
+    queries = room.take(f"{name}.queries", stack, asking, width)
+    keys, values = (room.take(f"{name}.{part}", stack, seen, width) for part in ("keys", "values"))
+    weights = room.take(f"{name}.weights", stack, asking, seen)
     forward = [(queries, keys.mT), (weights, values)]
+    if not learning:
+        return _products(room, name, forward)
+    gradient = room.take(f"{name}.gradient", stack, asking, width)
+    logits = room.take(f"{name}.logits", stack, asking, seen)
     backward = [(gradient, values.mT), (weights.mT, gradient), (logits, keys), (logits.mT, queries)]
     return _products(room, name, forward + backward)
 

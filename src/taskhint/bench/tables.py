@@ -62,6 +62,8 @@ def evaluate_tables(result: Mapping[str, Any]) -> list[Table]:
     for name, one in result.items():
         rows.append([f"{name}: our sequences/s", f"{one['ours']:.1f}"])
         rows += [[f"{name}: times {who}'s rate", f"{ratio:.1f}"] for who, ratio in one["against"].items()]
+        if "limit" in one:
+            rows.append([f"{name}: sequences/s of the bare products of a whole pass", f"{one['limit']:.1f}"])
         for size, rate in one.get("batch_sizes", {}).items():
             rows.append([f"{name}: generate in batches of {size}, sequences/s", f"{rate:.1f}"])
         if "compared" in one:
