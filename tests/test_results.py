@@ -8,6 +8,7 @@ from statistics import fmean
 
 import pytest
 
+from docs import fill_results
 from taskhint.evaluation.curve import load_curves
 from taskhint.evaluation.exact import score
 from taskhint.recipes import ENTRIES
@@ -92,3 +93,11 @@ def test_the_results_of_recipes_are_what_was_measured(name: str) -> None:
         assert cell is not None
         digits = len(percent.split(".")[1]) if "." in percent else 0
         assert percent == f"{100 * fmean(cell.values):.{digits}f}", (name, length)
+
+
+@pytest.mark.parametrize("page", fill_results.PAGES)
+def test_the_pages_on_experiments_are_what_was_measured(page: str) -> None:
+    path = ROOT / "docs" / page
+    if path.exists():
+        found = {finding.experiment.name: finding for finding in find_all(REPRODUCED, EXPERIMENTS.values())}
+        assert fill_results.filled(path.read_text(), found) == path.read_text()

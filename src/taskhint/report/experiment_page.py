@@ -18,7 +18,7 @@ def overview(findings: Sequence[Finding]) -> str:
     """A row per experiment: question, verdict, what it rests on."""
     rows = "".join(
         f'<tr><td><a href="#{f.experiment.name}">{f.experiment.name}</a></td><td>{escape(f.experiment.question)}</td>'
-        f"<td><b>{f.verdict}</b></td><td>{_held(f)}</td><td>{_basis(f)}</td></tr>"
+        f"<td><b>{f.verdict}</b></td><td>{held(f)}</td><td>{basis(f)}</td></tr>"
         for f in findings
     )
     header = "<tr><th>experiment</th><th>question</th><th>verdict</th><th>claims that hold</th><th>basis</th></tr>"
@@ -32,7 +32,7 @@ def section(finding: Finding) -> str:
     claims = "".join(f"<li>{escape(o.text)}: <b>{WORDS[o.holds]}</b></li>" for o in finding.outcomes)
     return f"""<h2 id="{experiment.name}">{escape(experiment.name)}</h2>
 <p class="lead">{escape(experiment.question)}</p>
-<p><b>Verdict: {finding.verdict}.</b> {_held(finding)} of the claims hold. {_basis(finding)}.</p>
+<p><b>Verdict: {finding.verdict}.</b> {held(finding)} of the claims hold. {basis(finding)}.</p>
 {as_svg(experiment_figure(finding))}
 <p>{escape(experiment.remark)}</p>
 <p>What {"is asked" if experiment.beyond else "the paper says"}, and what is found here:</p><ul>{claims}</ul>
@@ -42,11 +42,11 @@ def section(finding: Finding) -> str:
 """
 
 
-def _held(finding: Finding) -> str:
+def held(finding: Finding) -> str:
     return f"{sum(o.holds is True for o in finding.outcomes)} of {len(finding.outcomes)}"
 
 
-def _basis(finding: Finding) -> str:
+def basis(finding: Finding) -> str:
     counts = {len(seeds) for seeds in finding.seeds.values()}
     seeds = f"{min(counts)}" if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
     return f"{seeds} seeds, at least {finding.examples:,} test sequences per length and seed"
@@ -86,7 +86,7 @@ def _published_row(finding: Finding, panel: Panel, arm: str) -> str:
 
 def finding_text(finding: Finding) -> str:
     """The same for a terminal."""
-    text = f"{finding.experiment.name}: {finding.verdict} ({_basis(finding)})\n"
+    text = f"{finding.experiment.name}: {finding.verdict} ({basis(finding)})\n"
     for panel in finding.experiment.panels:
         lengths = finding.experiment.lengths
         rows = [

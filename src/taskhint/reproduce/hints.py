@@ -68,7 +68,7 @@ EXPERIMENTS = (
     ),
     Experiment(
         name="hint-variants",
-        question="Do another share, another length distribution or another definition of the hint change its effect?",
+        question="Does another share, another length distribution or another definition make the hint help?",
         arms=(
             Arm("no hint", "sort/tempered"),
             Arm("hint, every second update", "sort/successor-tempered"),

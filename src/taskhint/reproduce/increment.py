@@ -38,7 +38,7 @@ EXPERIMENTS = (
     ),
     Experiment(
         name="increment-best",
-        question="How far can a small model increment after training on at most ten digits?",
+        question="Can a small model increment numbers far longer than the ten digits of its training?",
         arms=(Arm("increment/best", "increment/best"),),
         panels=(Panel("accuracy"), Panel("accuracy", "nines")),
         lengths=(5, 10, *range(FIRST_LENGTH, 21), 30, 50),

@@ -192,7 +192,7 @@ EXPERIMENTS = (
     ),
     Experiment(
         name="sort-best",
-        question="How reliably can a small model sort 100 symbols after training on at most 20?",
+        question="Can a small model sort 100 symbols reliably after training on at most 20?",
         arms=(Arm("sort/best", "sort/best"),),
         panels=(Panel("accuracy"), *(Panel("accuracy", f"rep:{copies}") for copies in (2, 3, 4, 5))),
         lengths=(10, 20, 50, 100, 150, 200, 300, 500),
