@@ -33,6 +33,8 @@ def main() -> None:
 
 
 def filled(text: str, found: dict[str, Finding]) -> str:
+    """The page with every place filled; its overview has the experiments that the page shows."""
+    found = {name: finding for name, finding in found.items() if f"<!-- experiment: {name} -->" in text}
     return PLACE.sub(lambda place: f"{place[1]}\n{content(place['name'], found)}\n{place[3]}", text)
 
 
@@ -72,7 +74,8 @@ def shown(cell: Cell | None, panel: Panel) -> str:
         return "–"
     scale = 1.0 if panel.quantity == "edit distance" else 100.0
     low, high = cell.interval
-    return f"{scale * cell.mean:.1f} ({scale * low:.1f}–{scale * high:.1f})"
+    interval = f" ({scale * low:.1f}–{scale * high:.1f})" if len(cell.values) > 1 else ""
+    return f"{scale * cell.mean:.1f}{interval}"
 
 
 def table(header: list[str], rows: list[list[str]]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from taskhint.figures.curves import COLOURS, MARKERS
 from taskhint.figures.probe_style import legend_below, mark_training, new_figure, tidy
@@ -27,6 +28,7 @@ def experiment_figure(finding: Finding) -> Figure:
         _draw_published(axes, finding, panel)
         tidy(axes, panel.title, "input length")
         axes.set_xlim(0, 1.03 * max(finding.experiment.lengths))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         if panel.quantity != "edit distance":
             axes.set_ylim(-4, 104)
         else:

@@ -41,8 +41,8 @@ def mark_training(panel: Any, longest: int | None, says: bool = True) -> None:
         return
     panel.axvspan(0, longest, color="#000000", alpha=0.05, lw=0)
     if says:
-        place = panel.get_xaxis_transform()
-        panel.text(longest, 0.01, " trained up to here", fontsize=7.5, color="#666666", va="bottom", transform=place)
+        style: Any = {"fontsize": 7.5, "color": "#666666", "rotation": 90, "ha": "right", "va": "center"}
+        panel.text(longest, 0.5, "trained up to here", transform=panel.get_xaxis_transform(), **style)
 
 
 def percent_axis(panel: Any) -> None:

@@ -10,7 +10,7 @@ from taskhint.recipe import Recipe, Scale
 
 @dataclass(frozen=True)
 class Entry:
-    """`minutes` is one pocket run on one core; `result` its accuracy, seed 0, 1,000 uniform sequences per length."""
+    """`minutes` is one pocket run on one core; `result` its mean accuracy over the seeds in results/reproduce."""
 
     name: str
     about: str

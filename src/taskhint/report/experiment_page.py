@@ -49,7 +49,9 @@ def held(finding: Finding) -> str:
 def basis(finding: Finding) -> str:
     counts = {len(seeds) for seeds in finding.seeds.values()}
     seeds = f"{min(counts)}" if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
-    return f"{seeds} seeds, at least {finding.examples:,} test sequences per length and seed"
+    return (
+        f"{seeds} seed{'s' if seeds != '1' else ''}, at least {finding.examples:,} test sequences per length and seed"
+    )
 
 
 def _table(finding: Finding, panel: Panel) -> str:
@@ -69,7 +71,8 @@ def _cell(cell: Cell | None, panel: Panel) -> str:
         return "<td></td>"
     scale, digits = (1.0, 2) if panel.quantity == "edit distance" else (100.0, 1)
     low, high = cell.interval
-    return f"<td>{scale * cell.mean:.{digits}f}<small>{scale * low:.{digits}f}–{scale * high:.{digits}f}</small></td>"
+    interval = f"{scale * low:.{digits}f}–{scale * high:.{digits}f}" if len(cell.values) > 1 else "one seed"
+    return f"<td>{scale * cell.mean:.{digits}f}<small>{interval}</small></td>"
 
 
 def _published_row(finding: Finding, panel: Panel, arm: str) -> str:

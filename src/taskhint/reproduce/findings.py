@@ -104,6 +104,8 @@ class Finding:
         held = sum(outcome.holds is True for outcome in self.outcomes)
         if not self.fewest_seeds:
             return "not measured in full"
+        if self.fewest_seeds == 1 and any(isinstance(claim, Better | NotBetter) for claim in self.experiment.claims):
+            return "one seed cannot tell"
         all_, some, none = BEYOND_WORDS if self.experiment.beyond else PAPER_WORDS
         return all_ if held == len(self.outcomes) else some if held else none
 
