@@ -1,9 +1,9 @@
-"""Writes the tables and figures of docs/reproduction.md and docs/hints.md anew, from results/reproduce.
+"""Writes the tables and figures of docs/reproduction.md anew, from results/reproduce.
 
     .venv/bin/python docs/fill_results.py
 
-The pages' own words stay; what stands between `<!-- experiment: NAME -->` or `<!-- overview -->` and `<!-- end -->` is
-written anew, and docs/figures/experiment-NAME.png is drawn for every experiment that a page names.
+The page's own words stay; what stands between `<!-- experiment: NAME -->` or `<!-- overview -->` and `<!-- end -->` is
+written anew, and docs/figures/experiment-NAME.png is drawn for every experiment that the page names.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from taskhint.reproduce.experiment import Panel
 from taskhint.reproduce.findings import Cell, Finding, find_all
 
 DOCS = Path(__file__).parent
-PAGES = ("reproduction.md", "hints.md")
+PAGE = DOCS / "reproduction.md"
 PLACE = re.compile(r"(<!-- (?:experiment: (?P<name>[\w-]+)|overview) -->\n).*?(<!-- end -->)", re.DOTALL)
 LEFT_OUT = (5, 11, 13, 14, 16, 18, 19)  # for room
 
 
 def main() -> None:
     found = {f.experiment.name: f for f in find_all(DOCS.parent / "results" / "reproduce", EXPERIMENTS.values())}
-    for page in (DOCS / name for name in PAGES if (DOCS / name).exists()):
-        page.write_text(filled(page.read_text(), found))
-        for name in re.findall(r"figures/experiment-([\w-]+)\.png", page.read_text()):
-            (DOCS / "figures" / f"experiment-{name}.png").write_bytes(as_png(experiment_figure(found[name])))
+    text = filled(PAGE.read_text(), found)
+    PAGE.write_text(text)
+    for name in re.findall(r"figures/experiment-([\w-]+)\.png", text):
+        (DOCS / "figures" / f"experiment-{name}.png").write_bytes(as_png(experiment_figure(found[name])))
 
 
 def filled(text: str, found: dict[str, Finding]) -> str:

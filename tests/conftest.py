@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from taskhint.model.config import ModelConfig
-from taskhint.recipe import Recipe
+from taskhint.recipe import Muon, Recipe
 from taskhint.recipes import find_recipe
 from taskhint.run import Run
 from taskhint.tasks import Sort
@@ -38,6 +38,7 @@ def sorter(tmp_path_factory: pytest.TempPathFactory) -> Run:
         find_recipe("sort/tempered").with_steps(350),
         task=Sort(lengths=Lengths(1, 4, 8, 0.5), symbols=20),
         model=ModelConfig(width=64, heads=2, mlp_width=128, temperature="log-visible"),
+        optimiser=Muon(weight_decay=0.5),  # so few updates learn more with it
         batch_size=64,
     )
     return train(recipe, tmp_path_factory.mktemp("runs") / "sorter")

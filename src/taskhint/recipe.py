@@ -16,7 +16,7 @@ from taskhint.tasks.task import Task
 from taskhint.typed import from_json, setting_keys, to_json, with_setting
 
 Scale = Literal["pocket", "paper"]
-SCALES: tuple[str, ...] = get_args(Scale)
+SCALES: tuple[Scale, ...] = get_args(Scale)
 MAX_HINTS = STREAMS - FIRST_TASK_STREAM - 1
 STORAGE_KEYS = frozenset({"checkpoint_every", "keep_checkpoints"})
 

@@ -24,7 +24,7 @@ from taskhint.bench.timing import Work, alternate, medians, say, timed
 from taskhint.data.batch import make_batch
 from taskhint.data.dataset import fresh_examples
 from taskhint.evaluation.bites import chosen_rows
-from taskhint.evaluation.exact import TOKENS_AT_ONCE, judge, score
+from taskhint.evaluation.exact import judge, score, sequences_at_once
 from taskhint.model.decoder import Decoder
 from taskhint.random_bits import Ints
 from taskhint.recipes import find_recipe
@@ -132,7 +132,7 @@ def measure_length(
 
 def whole_passes(decoder: Decoder, task: Task, examples: Examples) -> Work:
     """The bare products of passes that read every answer to its end, a part on each core as ours does it."""
-    at_once = max(1, TOKENS_AT_ONCE // examples.tokens.shape[1])
+    at_once = sequences_at_once(examples)
     batch = make_batch(task, [chosen_rows(examples, slice(0, at_once))])
     free: SimpleQueue[list[Product]] = SimpleQueue()
     for _ in range(torch.get_num_threads()):

@@ -84,11 +84,11 @@ def score(
     progress: Progress | None = None,
 ) -> Score:
     """How the model does on fresh sequences of one length. Where the first of them fail early, so judge the others."""
-    first = min(examples, _sequences_at_once(fresh_examples(task, seed, length, 0, 1)))
+    first = min(examples, sequences_at_once(fresh_examples(task, seed, length, 0, 1)))
     some = fresh_examples(task, seed, length, 0, first)
     verdicts = judge(decoder, task, some)
     bite = None if edit_distance or not can_be_cut(decoder, task) else best_bite(some, verdicts.first_error)
-    at_once = first if bite is None else _sequences_at_once(beginnings(some, bite))
+    at_once = first if bite is None else sequences_at_once(beginnings(some, bite))
 
     def part(start: int) -> tuple[int, int, int]:
         """Sequences, right ones and the sum of edit distances of the part that begins there."""
@@ -117,7 +117,7 @@ def _counts(
     return len(examples), int((verdicts.first_error < 0).sum()), distance
 
 
-def _sequences_at_once(some: Examples) -> int:
+def sequences_at_once(some: Examples) -> int:
     """As many like these as bounded memory allows, and the processor's caches hold."""
     return max(1, TOKENS_AT_ONCE // some.tokens.shape[1])
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from taskhint.errors import UserError
 from taskhint.files import json_bytes, read_json, write_atomically
-from taskhint.recipe import Scale
+from taskhint.recipe import SCALES, Scale
 
 MARKER = "reproduce.json"
 
@@ -22,6 +22,7 @@ def read_marker(directory: Path) -> tuple[Scale, list[str]]:
         scale, names = data["scale"], [str(name) for name in data["experiments"]]
     except (KeyError, TypeError):
         raise UserError(f"{path} is damaged: it does not name experiments") from None
-    if scale not in ("pocket", "paper"):
-        raise UserError(f"{path} is damaged: {scale!r} is not a scale")
-    return ("paper" if scale == "paper" else "pocket"), names
+    for known in SCALES:
+        if scale == known:
+            return known, names
+    raise UserError(f"{path} is damaged: {scale!r} is not a scale")
