@@ -13,10 +13,11 @@ import torch
 import taskhint
 from taskhint.errors import UserError
 from taskhint.optim import Optimiser, orthogonalise, schedule
-from taskhint.recipe import Adam, Muon
+from taskhint.recipe import STORAGE_KEYS, Adam, Muon, Recipe
 from taskhint.recipes import find_recipe, recipe_names
 from taskhint.run import Run, export, load, new_decoder
 from taskhint.trainer import Trainer, batch_for, train
+from taskhint.typed import to_json
 from tests.conftest import small
 
 HINTED = "sort/successor-tempered"
@@ -89,6 +90,28 @@ def test_hints_have_heads_of_their_own_and_their_share_of_updates(tmp_path: Path
     assert [line["step"] for line in lines] == list(range(40))
     assert [line["task"] for line in lines[:4]] == ["sort", "successor", "count", "fill"]
     assert set(run.model.heads) == {"sort", "successor", "count", "fill"}
+
+
+def test_the_weight_of_a_hint_scales_its_gradient_and_nothing_else(tmp_path: Path) -> None:
+    def first_lines(weight: str) -> list[dict[str, float]]:
+        recipe = small("sort/successor", log_every=1, steps=2, warmup_steps=0)
+        run = train(recipe.with_settings([f"hints.successor.weight={weight}"]), tmp_path / weight)
+        return [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
+
+    whole, quarter = first_lines("1"), first_lines("0.25")
+    assert whole[0] == quarter[0]
+    assert whole[1]["loss"] == quarter[1]["loss"]
+    assert quarter[1]["gradient_norm"] == pytest.approx(whole[1]["gradient_norm"] / 4, rel=1e-5)
+
+
+def test_a_field_that_was_added_later_leaves_old_runs_their_fingerprint() -> None:
+    recipe = find_recipe("sort/successor")
+    written_before = recipe.to_json()
+    del written_before["hints"][0]["weight"]
+    deciding = {k: v for k, v in written_before.items() if k not in STORAGE_KEYS}
+    assert {k: v for k, v in to_json(recipe, added=False).items() if k not in STORAGE_KEYS} == deciding
+    assert Recipe.from_json(written_before).fingerprint() == recipe.fingerprint()
+    assert recipe.with_settings(["hints.successor.weight=0.5"]).fingerprint() != recipe.fingerprint()
 
 
 def test_shares_of_updates_are_spread_evenly() -> None:

@@ -6,14 +6,14 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, get_args
 
 from taskhint.errors import UserError, nearest
 from taskhint.model.config import ModelConfig
 from taskhint.random_bits import FIRST_TASK_STREAM, MAX_INDEX, STREAMS
 from taskhint.tasks.task import Task
-from taskhint.typed import from_json, setting_keys, to_json, with_setting
+from taskhint.typed import ADDED, from_json, setting_keys, to_json, with_setting
 
 Scale = Literal["pocket", "paper"]
 SCALES: tuple[Scale, ...] = get_args(Scale)
@@ -63,13 +63,19 @@ class Muon:
 
 @dataclass(frozen=True)
 class Hint:
-    """An auxiliary task beside the main one: its own head, and `updates` updates in every cycle of updates."""
+    """An auxiliary task beside the main one: its own head, and `updates` updates in every cycle of updates.
+
+    `weight` multiplies its loss. The optimisers step along a running mean of the gradients of all tasks, by a size that
+    does not depend on theirs: a hint of little weight leaves the direction to the main task.
+    """
 
     task: Task
     updates: int = 1
+    weight: float = field(default=1.0, metadata=ADDED)
 
     def __post_init__(self) -> None:
         _check(f"hints.{self.kind}.updates", self.updates, 1, 1000)
+        _check(f"hints.{self.kind}.weight", self.weight, 0.0, 1000.0)
 
     @property
     def kind(self) -> str:
@@ -122,6 +128,11 @@ class Recipe:
     def tasks(self) -> tuple[Task, ...]:
         """The main task, then the hints."""
         return (self.task, *(hint.task for hint in self.hints))
+
+    @property
+    def loss_weights(self) -> tuple[float, ...]:
+        """Of the tasks, in their order."""
+        return (1.0, *(hint.weight for hint in self.hints))
 
     @property
     def cycle(self) -> tuple[int, ...]:
@@ -179,7 +190,7 @@ class Recipe:
 
     def fingerprint(self) -> str:
         """SHA-256 of everything that decides the weights."""
-        deciding = {key: text for key, text in _flat(to_json(self)).items() if key not in STORAGE_KEYS}
+        deciding = {key: text for key, text in _flat(to_json(self, added=False)).items() if key not in STORAGE_KEYS}
         return hashlib.sha256(json.dumps(deciding, sort_keys=True).encode()).hexdigest()
 
 

@@ -99,10 +99,11 @@ class Trainer:
 
     def _update(self, step: int, batch: Batch, metrics: Metrics) -> float:
         recipe = self.recipe
-        task = recipe.tasks[recipe.turn(step)[0]]
+        place, _ = recipe.turn(step)
+        task = recipe.tasks[place]
         batch = batch.to(self.device)
         loss = functional.cross_entropy(self.decoder(batch, task.kind), batch.targets)
-        loss.backward()
+        (loss * recipe.loss_weights[place]).backward()
         norm = gradient_norm(self.decoder)
         if not (torch.isfinite(loss) and torch.isfinite(norm)):
             self._fail(step, task.kind, batch, loss, norm)

@@ -13,14 +13,22 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from taskhint.errors import UserError, nearest
 
+ADDED: Any = types.MappingProxyType({"added": True})
+"""Metadata of a field that is younger than runs people may have: at its default it says nothing new about a run."""
 
-def to_json(value: Any) -> Any:
+
+def to_json(value: Any, added: bool = True) -> Any:
+    """As JSON; without `added`, younger fields are left out where they have their default."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        fields = {
+            f.name: to_json(getattr(value, f.name), added)
+            for f in dataclasses.fields(value)
+            if added or "added" not in f.metadata or getattr(value, f.name) != f.default
+        }
         kind = getattr(type(value), "kind", None)
         return {"kind": kind, **fields} if isinstance(kind, str) else fields
     if isinstance(value, tuple):
-        return [to_json(item) for item in value]
+        return [to_json(item, added) for item in value]
     return value
 
 

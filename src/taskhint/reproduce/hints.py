@@ -1,102 +1,91 @@
 """Where the successor hint helps and where it hurts: the paper's central claim in other regimes.
 
 A hinted run shares its updates between two tasks. So it is compared twice: with a run without the hint of as many
-updates in all, and with one of as many updates of the main task.
+updates in all, and with one of as many updates of the main task, which is half of them.
 """
 
 from __future__ import annotations
 
-from taskhint.reproduce.experiment import Arm, Better, Claim, Experiment, Panel
+from taskhint.reproduce.experiment import Arm, Better, Experiment, Panel
 from taskhint.reproduce.sort import ACCURACY, LENGTHS
 
 ADAM = ("optimiser=adam", "learning_rate=0.001")
-LONG = 3.0
+AMOUNTS = {
+    0.5: ", half the updates",
+    1.0: "",
+    2.0: ", twice the updates",
+    4.0: ", four times the updates",
+}
+COMPARED_AT = (30, 50, 100)
+
+HINTED = Arm("hint, every second update", "sort/successor-tempered")
+VARIANTS = {
+    "hint, every fourth update": "main_updates=3",
+    "hint, a fifth of its weight": "hints.successor.weight=0.2",
+    "hint, long inputs": "hints.successor.task.lengths.short_share=0.2",
+    "hint, next distinct symbol": "hints.successor.task.repeated=next-distinct",
+}
 
 
-def _regime(plain: str, hinted: str, settings: tuple[str, ...] = (), updates: float = 1.0) -> tuple[Arm, ...]:
-    """Without and with the hint, at equal updates in all and at equal updates of the main task."""
-    return (
-        Arm("no hint", plain, settings, settings, updates),
-        Arm("no hint, half the updates", plain, settings, settings, updates / 2),
-        Arm("hint, half of the updates its own", hinted, settings, settings, updates),
-        Arm("hint, twice the updates", hinted, settings, settings, 2 * updates),
+def _regime(
+    name: str,
+    question: str,
+    amounts: tuple[float, ...],
+    settings: tuple[str, ...] = (),
+    tempered: bool = False,
+    more: tuple[Panel, ...] = (),
+) -> Experiment:
+    """With the hint, for so many times the usual updates, and without it for as many and for half as many."""
+    plain, hinted = ("sort/tempered", "sort/successor-tempered") if tempered else ("sort/standard", "sort/successor")
+    totals = sorted({*amounts, *(amount / 2 for amount in amounts)})
+    return Experiment(
+        name=name,
+        question=question,
+        arms=(
+            *(Arm(f"no hint{AMOUNTS[amount]}", plain, settings, settings, amount) for amount in totals),
+            *(Arm(f"hint{AMOUNTS[amount]}", hinted, settings, settings, amount) for amount in amounts),
+        ),
+        panels=(*ACCURACY, *more),
+        lengths=LENGTHS,
+        claims=tuple(
+            Better(f"hint{AMOUNTS[amount]}", f"no hint{AMOUNTS[other]}", length)
+            for amount in amounts
+            for other in (amount, amount / 2)
+            for length in COMPARED_AT
+        ),
+        beyond=True,
     )
 
 
-EQUAL_TOTAL = tuple(Better("hint, half of the updates its own", "no hint", n) for n in (50, 100))
-EQUAL_MAIN: tuple[Claim, ...] = (
-    *(Better("hint, half of the updates its own", "no hint, half the updates", n) for n in (50, 100)),
-    *(Better("hint, twice the updates", "no hint", n) for n in (50, 100)),
-)
-
 EXPERIMENTS = (
-    Experiment(
-        name="hint-muon",
-        question="Does the successor hint help with Muon, at equal totals and at equal main-task updates?",
-        arms=_regime("sort/standard", "sort/successor"),
-        panels=ACCURACY,
-        lengths=LENGTHS,
-        claims=(*EQUAL_TOTAL, *EQUAL_MAIN),
-        beyond=True,
-    ),
-    Experiment(
-        name="hint-tempered",
-        question="Does it help with Muon and tempered attention?",
-        arms=_regime("sort/tempered", "sort/successor-tempered"),
-        panels=(*ACCURACY, Panel("accuracy", "rep:3")),
-        lengths=LENGTHS,
-        claims=(*EQUAL_TOTAL, *EQUAL_MAIN),
-        beyond=True,
-    ),
-    Experiment(
-        name="hint-long",
-        question="Does it help long after the training lengths are perfect?",
-        arms=_regime("sort/standard", "sort/successor", (), LONG)[::2],
-        panels=ACCURACY,
-        lengths=LENGTHS,
-        claims=EQUAL_TOTAL,
-        beyond=True,
-    ),
-    Experiment(
-        name="hint-adam",
-        question="Does it help with Adam, the paper's optimiser?",
-        arms=_regime("sort/standard", "sort/successor", ADAM, 2.0)[::2],
-        panels=ACCURACY,
-        lengths=LENGTHS,
-        claims=EQUAL_TOTAL,
-        beyond=True,
+    _regime("hint-muon", "Does the successor hint help with Muon?", (1.0, 2.0)),
+    _regime(
+        "hint-tempered",
+        "Does it help with Muon and tempered attention?",
+        (1.0, 2.0),
+        tempered=True,
+        more=(Panel("accuracy", "rep:3"),),
     ),
     Experiment(
         name="hint-variants",
-        question="Does another share, another length distribution or another definition make the hint help?",
+        question="Does another share, weight, length distribution or definition make the hint help?",
         arms=(
             Arm("no hint", "sort/tempered"),
-            Arm("hint, every second update", "sort/successor-tempered"),
-            Arm("hint, every fourth update", "sort/successor-tempered", ("main_updates=3",), ("main_updates=3",)),
-            Arm(
-                "hint on long inputs",
-                "sort/successor-tempered",
-                ("hints.successor.task.lengths.short_share=0.2",),
-                ("hints.successor.task.lengths.short_share=0.2",),
-            ),
-            Arm(
-                "hint: next distinct symbol",
-                "sort/successor-tempered",
-                ("hints.successor.task.repeated=next-distinct",),
-                ("hints.successor.task.repeated=next-distinct",),
-            ),
+            Arm("no hint, half the updates", "sort/tempered", updates=0.5),
+            HINTED,
+            *(Arm(label, HINTED.recipe, (setting,), (setting,)) for label, setting in VARIANTS.items()),
         ),
         panels=ACCURACY,
         lengths=LENGTHS,
         claims=tuple(
-            Better(arm, "no hint", 100)
-            for arm in (
-                "hint, every second update",
-                "hint, every fourth update",
-                "hint on long inputs",
-                "hint: next distinct symbol",
-            )
+            Better(label, other, 100)
+            for other in ("no hint", HINTED.label)
+            for label in (HINTED.label, *VARIANTS)
+            if label != other
         ),
         beyond=True,
     ),
+    _regime("hint-adam", "Does it help with Adam, the paper's optimiser?", (2.0,), ADAM),
+    _regime("hint-long", "Does it help long after the training lengths are perfect?", (4.0,)),
+    _regime("hint-adam-tempered", "Does it help with Adam and tempered attention?", (2.0,), ADAM, tempered=True),
 )

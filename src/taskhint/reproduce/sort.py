@@ -11,11 +11,19 @@ from taskhint.reproduce.experiment import Arm, AtLeast, AtMost, Better, Experime
 LENGTHS = (5, 10, 20, 30, 50, 70, 100)
 ACCURACY = (Panel("accuracy"),)
 SIZES = {"1M": ("7500", "1000000"), "10M": ("75000", "10000000"), "40M": ("300000", "40000000")}
+DEPTHS = (2, 4, 8, 12)
 
 STANDARD = Arm("no hint", "sort/standard")
 SUCCESSOR = Arm("successor hint", "sort/successor")
 TEMPERED = Arm("tempered, no hint", "sort/tempered")
 TEMPERED_SUCCESSOR = Arm("tempered, successor hint", "sort/successor-tempered")
+
+
+def _of_depth(depth: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """On the smallest training set, as in the paper: at pocket scale and at paper scale."""
+    deeper = (f"model.depth={depth}",) if depth != 2 else ()
+    pocket, paper = ((f"dataset_size={size}", *deeper) for size in SIZES["1M"])
+    return pocket, paper
 
 
 def _by_size(recipe: str) -> tuple[Arm, ...]:
@@ -46,19 +54,16 @@ EXPERIMENTS = (
     Experiment(
         name="depth-scaling",
         question="Does more depth make a plainly trained sorter carry over to longer inputs?",
-        arms=(
-            Arm("depth 2", "sort/standard", (), ("dataset_size=1000000",)),
-            Arm("depth 4", "sort/standard", ("model.depth=4",), ("model.depth=4", "dataset_size=1000000")),
-            Arm("depth 8", "sort/standard", ("model.depth=8",), ("model.depth=8", "dataset_size=1000000")),
-        ),
+        arms=tuple(Arm(f"depth {depth}", "sort/standard", *_of_depth(depth)) for depth in DEPTHS),
         panels=ACCURACY,
         lengths=LENGTHS,
         claims=(
             Better("depth 4", "depth 2", 50),
             NotBetter("depth 8", "depth 4", 50),
-            *(AtMost(f"depth {depth}", 100, 1.0) for depth in (2, 4, 8)),
+            NotBetter("depth 12", "depth 4", 50),
+            *(AtMost(f"depth {depth}", 100, 1.0) for depth in DEPTHS),
         ),
-        published=tuple(Published(f"depth {depth}", 100, 1, bound=True) for depth in (2, 4, 8)),
+        published=tuple(Published(f"depth {depth}", 100, 1, bound=True) for depth in DEPTHS),
     ),
     Experiment(
         name="data-scaling-hinted",
