@@ -17,6 +17,7 @@ from PIL import Image
 
 from taskhint.construct import construct
 from taskhint.report.probe_page import write_probe
+from taskhint.report.table import markdown_table
 
 DOCS = Path(__file__).parent
 BEGIN, END = "<!-- filled by fill_probing.py -->", "<!-- end -->"
@@ -142,8 +143,7 @@ def share(score: dict[str, Any] | None) -> str:
 
 
 def table(title: str, header: list[str], rows: list[list[str]]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    return f"**{title}**\n\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    return f"**{title}**\n\n{markdown_table(header, rows)}"
 
 
 if __name__ == "__main__":

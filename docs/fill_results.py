@@ -14,6 +14,7 @@ from pathlib import Path
 from taskhint.figures.experiment import experiment_figure
 from taskhint.figures.probe_style import as_png
 from taskhint.report.experiment_page import WORDS, basis, held
+from taskhint.report.table import markdown_table
 from taskhint.reproduce import EXPERIMENTS
 from taskhint.reproduce.experiment import Panel
 from taskhint.reproduce.findings import Cell, Finding, find_all
@@ -44,7 +45,7 @@ def content(name: str | None, found: dict[str, Finding]) -> str:
             [f"[{name}](#{name})", finding.experiment.question, finding.verdict, held(finding), basis(finding)]
             for name, finding in found.items()
         ]
-        return table(["experiment", "question", "verdict", "claims that hold", "basis"], rows)
+        return markdown_table(["experiment", "question", "verdict", "claims that hold", "basis"], rows)
     if name not in found:
         return f"Not measured yet: `taskhint reproduce {name} --out results/reproduce`.\n"
     finding = found[name]
@@ -66,7 +67,7 @@ def numbers(finding: Finding, panel: Panel) -> str:
         [arm.label, *(shown(finding.cell(arm.label, panel, n), panel) for n in lengths)]
         for arm in finding.experiment.arms
     ]
-    return table([f"{panel.title}", *(str(n) for n in lengths)], rows)
+    return markdown_table([panel.title, *(str(n) for n in lengths)], rows)
 
 
 def shown(cell: Cell | None, panel: Panel) -> str:
@@ -76,10 +77,6 @@ def shown(cell: Cell | None, panel: Panel) -> str:
     low, high = cell.interval
     interval = f" ({scale * low:.1f}–{scale * high:.1f})" if len(cell.values) > 1 else ""
     return f"{scale * cell.mean:.1f}{interval}"
-
-
-def table(header: list[str], rows: list[list[str]]) -> str:
-    return "".join(f"| {' | '.join(row)} |\n" for row in (header, ["---"] * len(header), *rows))
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from taskhint.errors import UserError
 from taskhint.evaluation.curve import LengthCurve, Score, save_curve
 from taskhint.figures.experiment import experiment_figure
 from taskhint.files import json_bytes, write_atomically
+from taskhint.probe.shares_file import save_shares
 from taskhint.recipe import SCALES, Scale
 from taskhint.report.page import write_report
 from taskhint.reproduce import EXPERIMENTS
@@ -114,6 +115,22 @@ def test_claims_are_judged_by_the_seeds(tmp_path: Path) -> None:
     assert finding.verdict == "partly reproduced"
     assert finding.outcomes[0].text == "warm better than plain at 5: 71.0% against 21.0%"
     assert finding.examples == 1000
+
+
+def test_intervals_of_edit_distances_may_exceed_one(tmp_path: Path) -> None:
+    cell = found(tmp_path, ()).cell("plain", Panel("edit distance"), 5)
+    assert cell is not None and cell.values == (3.0, 3.1, 3.2)
+    low, high = cell.interval  # 4.303 is Student's t at 97.5% with two degrees of freedom
+    assert (low, high) == pytest.approx((3.1 - 4.303 * 0.1 / 3**0.5, 3.1 + 4.303 * 0.1 / 3**0.5), abs=1e-4)
+
+
+def test_the_basis_counts_the_sequences_that_were_looked_into(tmp_path: Path) -> None:
+    arm = SMALL.arms[0]
+    write_run(tmp_path / "p", arm, 0, {5: 0.5})
+    save_shares(tmp_path / "p", 1, 200, {"min-finding": {5: 0.25}})
+    for panels, examples in (((Panel("accuracy"),), 1000), ((Panel("accuracy"), Panel("min-finding")), 200)):
+        (finding,) = find_all(tmp_path, [Experiment("x", "?", (arm,), panels, (5,), ())])
+        assert finding.examples == examples
 
 
 @pytest.mark.parametrize(("claim", "verdict"), [(70.0, "reproduced"), (80.0, "not reproduced")])

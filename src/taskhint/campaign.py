@@ -83,7 +83,7 @@ def _job(out: Path, recipe: Recipe, experiments: Sequence[Experiment]) -> Job:
                 )
                 if lengths:
                     missing.append(Measurement(distribution, lengths, examples, distances))
-    shares = load_shares(out).get("min-finding", {})
+    shares = load_shares(out).shares.get("min-finding", {})
     looked = {n for experiment in experiments if experiment.probes for n in experiment.lengths}
     return Job(out, recipe, tuple(missing), tuple(sorted(looked - set(shares))))
 

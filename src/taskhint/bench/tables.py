@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from taskhint.report.table import text_table
+from taskhint.report.table import markdown_table, text_table
 
 GIB = 2**30
 
@@ -21,8 +21,7 @@ class Table:
         return f"{self.title}\n{text_table(self.header, self.rows)}"
 
     def as_markdown(self) -> str:
-        lines = [self.header, ["---"] + ["---:"] * (len(self.header) - 1), *self.rows]
-        return f"{self.title}\n\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines)
+        return f"{self.title}\n\n{markdown_table(self.header, self.rows, numbers=True)}"
 
 
 def train_tables(result: Mapping[str, Any]) -> list[Table]:

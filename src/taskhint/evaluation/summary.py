@@ -99,10 +99,11 @@ def _point(scores: list[Score]) -> Point:
     return Point(mean, low, high, len(scores), min(score.examples for score in scores), distance)
 
 
-def t_interval(values: Sequence[float]) -> tuple[float, float]:
+def t_interval(values: Sequence[float], most: float = 1.0) -> tuple[float, float]:
+    """Student's 95% interval of a mean of values in 0..`most`."""
     from scipy.stats import t
 
     mean = sum(values) / len(values)
     spread = math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1) / len(values))
     half = float(t.ppf(0.975, len(values) - 1)) * spread
-    return max(0.0, mean - half), min(1.0, mean + half)
+    return max(0.0, mean - half), min(most, mean + half)

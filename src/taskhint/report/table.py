@@ -1,4 +1,4 @@
-"""Result tables as plain text."""
+"""Result tables as plain text and as Markdown."""
 
 from __future__ import annotations
 
@@ -54,3 +54,9 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         ]
         text += "  ".join(cells).rstrip() + "\n"
     return text
+
+
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]], numbers: bool = False) -> str:
+    """With `numbers`, all columns but the first to the right."""
+    rules = ["---", *(["---:" if numbers else "---"] * (len(header) - 1))]
+    return "".join(f"| {' | '.join(line)} |\n" for line in (header, rules, *rows))

@@ -11,7 +11,7 @@ from statistics import fmean, variance
 
 from taskhint.evaluation.curve import CONFIDENCE, LengthCurve, load_curves
 from taskhint.evaluation.summary import find_runs, t_interval
-from taskhint.probe.shares_file import load_shares
+from taskhint.probe.shares_file import KeptShares, load_shares
 from taskhint.recipe import Recipe, Scale
 from taskhint.reproduce.experiment import (
     MECHANISMS,
@@ -34,17 +34,25 @@ class Seed:
 
     seed: int
     curves: dict[str, LengthCurve]  # by test distribution
-    mechanisms: dict[str, dict[int, float]]
+    mechanisms: KeptShares
 
-    def value(self, quantity: Quantity, distribution: str, length: int) -> float | None:
+    def value(self, panel: Panel, length: int) -> float | None:
         """A share in 0..1, or an edit distance; None if it was not measured."""
-        if quantity in MECHANISMS:
-            return self.mechanisms.get(quantity, {}).get(length)
-        curve = self.curves.get(distribution)
+        if panel.quantity in MECHANISMS:
+            return self.mechanisms.shares.get(panel.quantity, {}).get(length)
+        curve = self.curves.get(panel.distribution)
         if curve is None or length not in curve.scores:
             return None
         score = curve[length]
-        return score.accuracy if quantity == "accuracy" else score.edit_distance
+        return score.accuracy if panel.quantity == "accuracy" else score.edit_distance
+
+    def examples(self, panel: Panel, length: int) -> int:
+        """How many test sequences are behind a value."""
+        return (
+            self.mechanisms.examples
+            if panel.quantity in MECHANISMS
+            else self.curves[panel.distribution][length].examples
+        )
 
 
 @dataclass(frozen=True)
@@ -52,6 +60,7 @@ class Cell:
     """A mean over seeds with its 95% interval (Student's t); one seed alone has none."""
 
     values: tuple[float, ...]
+    most: float = 1.0  # no value can be larger
 
     @property
     def mean(self) -> float:
@@ -59,7 +68,7 @@ class Cell:
 
     @property
     def interval(self) -> tuple[float, float]:
-        return t_interval(self.values) if len(self.values) > 1 else (self.mean, self.mean)
+        return t_interval(self.values, self.most) if len(self.values) > 1 else (self.mean, self.mean)
 
 
 @dataclass(frozen=True)
@@ -79,9 +88,9 @@ class Finding:
     seeds: dict[str, tuple[Seed, ...]]  # by the arm's label
 
     def cell(self, arm: str, panel: Panel, length: int) -> Cell | None:
-        found = (seed.value(panel.quantity, panel.distribution, length) for seed in self.seeds[arm])
+        found = (seed.value(panel, length) for seed in self.seeds[arm])
         values = tuple(value for value in found if value is not None)
-        return Cell(values) if values else None
+        return Cell(values, math.inf if panel.quantity == "edit distance" else 1.0) if values else None
 
     @property
     def fewest_seeds(self) -> int:
@@ -90,10 +99,15 @@ class Finding:
     @property
     def examples(self) -> int:
         """The fewest test sequences behind any number."""
-        scores = (
-            s for seeds in self.seeds.values() for one in seeds for c in one.curves.values() for s in c.scores.values()
+        counts = (
+            seed.examples(panel, length)
+            for seeds in self.seeds.values()
+            for seed in seeds
+            for panel in self.experiment.panels
+            for length in self.experiment.lengths
+            if seed.value(panel, length) is not None
         )
-        return min((score.examples for score in scores), default=0)
+        return min(counts, default=0)
 
     @cached_property
     def outcomes(self) -> tuple[Outcome, ...]:
@@ -191,15 +205,20 @@ def _number(cell: Cell, quantity: Quantity) -> str:
 
 def clear_difference(first: Sequence[float], second: Sequence[float]) -> int:
     """1 if the first mean is larger, -1 if smaller, 0 if Welch's 95% interval of the difference holds zero."""
-    from scipy.stats import t
-
     if min(len(first), len(second)) < 2:
         return 0
+    gap, half = welch(first, second)
+    return int(gap > half) - int(gap < -half)
+
+
+def welch(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
+    """The difference of two means, and half the width of its 95% interval. At least two values each."""
+    from scipy.stats import t
+
     gap = fmean(first) - fmean(second)
     spreads = [(variance(values) / len(values), len(values) - 1) for values in (first, second)]
     total = sum(spread for spread, _ in spreads)
     if total == 0.0:  # all seeds of each side agree
-        return int(gap > 0) - int(gap < 0)
+        return gap, 0.0
     freedom = total**2 / sum(spread**2 / count for spread, count in spreads)
-    half = float(t.ppf((1 + CONFIDENCE) / 2, freedom)) * math.sqrt(total)
-    return int(gap > half) - int(gap < -half)
+    return gap, float(t.ppf((1 + CONFIDENCE) / 2, freedom)) * math.sqrt(total)
