@@ -1,19 +1,21 @@
-"""Draws the README's figures, docs/figures/headline.png and demo.png, from results/.
+"""Draws docs/figures/headline.png, demo.png, hints.png and hints-loss.png from results/.
 
 .venv/bin/python docs/draw_figures.py
 """
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any
 
 from taskhint.evaluation.summary import find_runs, summarise
 from taskhint.figures.curves import COLOURS, MARKERS, curves_figure
-from taskhint.figures.probe_style import as_png, new_figure, tidy
+from taskhint.figures.probe_style import as_png, legend_below, new_figure, tidy
 from taskhint.reproduce import find_experiment
-from taskhint.reproduce.experiment import Panel
-from taskhint.reproduce.findings import Finding, find_all
+from taskhint.reproduce.experiment import Better, Panel
+from taskhint.reproduce.findings import Finding, find_all, welch
 
 ROOT = Path(__file__).parent.parent
 FIGURES = ROOT / "docs" / "figures"
@@ -22,11 +24,22 @@ LINES = {
     ("tempered", "tempered, no hint"): "tempered attention alone",
     ("tempered", "no hint"): "plain training",
 }
+REGIMES = {
+    "hint-muon": "Muon",
+    "hint-long": "Muon, long",
+    "hint-adam": "Adam",
+    "hint-tempered": "Muon, tempered",
+    "hint-adam-tempered": "Adam, tempered",
+    "hint-variants": "Muon, tempered",
+}
+LOSSES = {"hint-muon": "constant attention", "hint-tempered": "tempered attention"}
 PAPER = {"the paper's best (successor hint): 92.6": 92.6, "the paper's plain training: under 1": 1.0}
 
 
 def main() -> None:
     draw_headline()
+    draw_hints()
+    draw_losses()
     (FIGURES / "demo.png").write_bytes(as_png(curves_figure(summarise(find_runs(ROOT / "results" / "demo")))))
 
 
@@ -63,6 +76,71 @@ def draw(panel: Any, finding: Finding, arm: str, label: str, number: int) -> Non
     basis = f"{seeds} seeds" if seeds > 1 else "1 seed"
     panel.plot(list(found), means, color=colour, marker=MARKERS[number], lw=1.8, label=f"{label} ({basis})")
     panel.fill_between(list(found), [100 * x for x in low], [100 * x for x in high], color=colour, alpha=0.15, lw=0)
+
+
+def draw_hints() -> None:
+    """What the hint adds in every regime: differences of means with Welch's 95% intervals, a panel per length."""
+    findings = find_all(ROOT / "results" / "reproduce", [find_experiment(name) for name in REGIMES])
+    compared = [pair for finding in findings for pair in comparisons(finding)]
+    rows = list(dict.fromkeys(row_label(finding, claim) for finding, claim in compared))
+    lengths = sorted({claim.length for _, claim in compared})
+    figure = new_figure(10.4, 1.3 + 0.3 * len(rows))
+    panels: Any = figure.subplots(1, len(lengths), sharey=True, squeeze=False)[0]
+    for panel, length in zip(panels, lengths, strict=True):
+        for finding, claim in compared:
+            if claim.length == length:
+                draw_difference(panel, finding, claim, len(rows) - rows.index(row_label(finding, claim)))
+        panel.axvline(0, color="#000000", lw=0.8)
+        tidy(panel, f"length {length}", "percentage points")
+        panel.set_xlim(-105, 105)
+        panel.set_ylim(0.3, len(rows) + 0.7)
+        panel.set_yticks(range(len(rows), 0, -1), rows)
+    legend_below(figure, panels, 2)
+    (FIGURES / "hints.png").write_bytes(as_png(figure))
+
+
+def comparisons(finding: Finding) -> list[tuple[Finding, Better]]:
+    """Its claims that set runs with the hint against runs without, where there are at least two of each."""
+    return [
+        (finding, claim)
+        for claim in finding.experiment.claims
+        if isinstance(claim, Better)
+        and claim.worse.startswith("no hint")
+        and min(len(finding.seeds[arm]) for arm in (claim.better, claim.worse)) > 1
+    ]
+
+
+def row_label(finding: Finding, claim: Better) -> str:
+    return REGIMES[finding.experiment.name] + claim.better.removeprefix("hint")
+
+
+def draw_difference(panel: Any, finding: Finding, claim: Better, height: int) -> None:
+    shown = Panel("accuracy", claim.distribution)
+    cells = [finding.cell(arm, shown, claim.length) for arm in (claim.better, claim.worse)]
+    with_hint, without = ([100 * x for x in cell.values] for cell in cells if cell is not None)
+    gap, half = welch(with_hint, without)
+    equal_totals = finding.experiment.name == "hint-variants" or claim.worse == f"no {claim.better}"
+    place, colour, fill = (0.14, COLOURS[0], COLOURS[0]) if equal_totals else (-0.14, COLOURS[1], "#ffffff")
+    label = "at as many updates in all" if equal_totals else "at as many updates of the main task"
+    panel.errorbar(gap, height + place, xerr=half, fmt="o", ms=5, color=colour, mfc=fill, lw=1.3, label=label)
+
+
+def draw_losses() -> None:
+    """How the main task's loss falls with its own updates, without and with the hint: geometric means over seeds."""
+    measured = json.loads((ROOT / "results" / "hints.json").read_text())
+    figure = new_figure(9.6, 3.9)
+    panels: Any = figure.subplots(1, 2, sharey=True)
+    for panel, (name, title) in zip(panels, LOSSES.items(), strict=True):
+        for number, (label, seeds) in enumerate(measured[name]["arms"].items()):
+            curves = [list(seed["main_losses"].values()) for seed in seeds]
+            means = [geometric_mean(losses) for losses in zip(*curves, strict=True)]
+            updates = [int(update) for update in seeds[0]["main_losses"]]
+            smooth = [geometric_mean(means[max(0, i - 2) : i + 3]) for i in range(len(means))]
+            panel.plot(updates, smooth, color=COLOURS[number], lw=1.6, label=label)
+        tidy(panel, title, "updates of the main task", "main-task loss" if name == "hint-muon" else "")
+        panel.set_yscale("log")
+    legend_below(figure, panels, 3)
+    (FIGURES / "hints-loss.png").write_bytes(as_png(figure))
 
 
 if __name__ == "__main__":

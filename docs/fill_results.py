@@ -1,15 +1,18 @@
-"""Writes the tables and figures of docs/reproduction.md anew, from results/reproduce.
+"""Writes the tables and figures of docs/reproduction.md and docs/hints.md anew, from results/reproduce.
 
     .venv/bin/python docs/fill_results.py
 
-The page's own words stay; what stands between `<!-- experiment: NAME -->` or `<!-- overview -->` and `<!-- end -->` is
-written anew, and docs/figures/experiment-NAME.png is drawn for every experiment that the page names.
+The pages' own words stay; what stands between `<!-- experiment: NAME -->`, `<!-- first errors: NAME -->` or
+`<!-- overview -->` and `<!-- end -->` is written anew, and docs/figures/experiment-NAME.png is drawn for every
+experiment that they name.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
+from statistics import fmean
 
 from taskhint.figures.experiment import experiment_figure
 from taskhint.figures.probe_style import as_png
@@ -20,32 +23,55 @@ from taskhint.reproduce.experiment import Panel
 from taskhint.reproduce.findings import Cell, Finding, find_all
 
 DOCS = Path(__file__).parent
-PAGE = DOCS / "reproduction.md"
-PLACE = re.compile(r"(<!-- (?:experiment: (?P<name>[\w-]+)|overview) -->\n).*?(<!-- end -->)", re.DOTALL)
+PAGES = (DOCS / "reproduction.md", DOCS / "hints.md")
+PLACE = re.compile(r"(<!-- (?P<what>[\w ]+)(?:: (?P<name>[\w-]+))? -->\n).*?(<!-- end -->)", re.DOTALL)
 LEFT_OUT = (5, 11, 13, 14, 16, 18, 19)  # for room
 
 
 def main() -> None:
     found = {f.experiment.name: f for f in find_all(DOCS.parent / "results" / "reproduce", EXPERIMENTS.values())}
-    text = filled(PAGE.read_text(), found)
-    PAGE.write_text(text)
-    for name in re.findall(r"figures/experiment-([\w-]+)\.png", text):
-        (DOCS / "figures" / f"experiment-{name}.png").write_bytes(as_png(experiment_figure(found[name])))
+    for page in PAGES:
+        text = filled(page.read_text(), found)
+        page.write_text(text)
+        for name in re.findall(r"figures/experiment-([\w-]+)\.png", text):
+            (DOCS / "figures" / f"experiment-{name}.png").write_bytes(as_png(experiment_figure(found[name])))
 
 
 def filled(text: str, found: dict[str, Finding]) -> str:
     """The page with every place filled; its overview has the experiments that the page shows."""
     found = {name: finding for name, finding in found.items() if f"<!-- experiment: {name} -->" in text}
-    return PLACE.sub(lambda place: f"{place[1]}\n{content(place['name'], found)}\n{place[3]}", text)
+    return PLACE.sub(lambda place: f"{place[1]}\n{content(place['what'], place['name'], found)}\n{place[4]}", text)
 
 
-def content(name: str | None, found: dict[str, Finding]) -> str:
-    if name is None:
-        rows = [
-            [f"[{name}](#{name})", finding.experiment.question, finding.verdict, held(finding), basis(finding)]
-            for name, finding in found.items()
-        ]
-        return markdown_table(["experiment", "question", "verdict", "claims that hold", "basis"], rows)
+def content(what: str, name: str, found: dict[str, Finding]) -> str:
+    if what == "overview":
+        return overview(found)
+    return error_kinds(name) if what == "first errors" else experiment(name, found)
+
+
+def overview(found: dict[str, Finding]) -> str:
+    rows = [
+        [f"[{name}](#{name})", finding.experiment.question, finding.verdict, held(finding), basis(finding)]
+        for name, finding in found.items()
+    ]
+    return markdown_table(["experiment", "question", "verdict", "claims that hold", "basis"], rows)
+
+
+def error_kinds(name: str) -> str:
+    """How the runs of an experiment first fail, from results/hints.json."""
+    measured = json.loads((DOCS.parent / "results" / "hints.json").read_text())[name]
+    kinds: list[str] = []
+    rows = []
+    for label, seeds in measured["arms"].items():
+        kinds = list(seeds[0]["first_errors"])
+        shares = [fmean(seed["first_errors"][kind] for seed in seeds) for kind in kinds]
+        shown = (f"{100 * share:.1f}" for share in (fmean(seed["right"] for seed in seeds), *shares))
+        rows.append([label, *shown, str(len(seeds))])
+    title = f"% of {measured['sequences']:,} sequences of length {measured['length']}, mean over seeds"
+    return markdown_table([title, "right", *kinds, "seeds"], rows)
+
+
+def experiment(name: str, found: dict[str, Finding]) -> str:
     if name not in found:
         return f"Not measured yet: `taskhint reproduce {name} --out results/reproduce`.\n"
     finding = found[name]

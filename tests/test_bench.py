@@ -27,6 +27,7 @@ from taskhint.cli import main
 from taskhint.data.batch import make_batch
 from taskhint.data.dataset import Dataset, fresh_examples
 from taskhint.errors import UserError
+from taskhint.evaluation import exact
 from taskhint.files import read_json
 from taskhint.model.config import ModelConfig
 from taskhint.model.decoder import Decoder
@@ -149,6 +150,21 @@ def test_the_products_of_a_judging_pass_are_those_that_torch_counts() -> None:
             pairs, asked = SMALL.heads * task.vocab.size, stack * tokens
             first_attention = 2 * width * task.vocab.size * (asked - pairs)
         assert flops - counter.get_total_flops() == first_attention + last_attention
+
+
+@pytest.mark.parametrize(("count", "parts"), [(1, 1), (4, 1), (12, 3)])
+def test_the_limit_of_an_evaluation_reads_every_sequence(
+    count: int, parts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = Sort()
+    examples = fresh_examples(task, 0, 10, 0, count)
+    monkeypatch.setattr(exact, "TOKENS_AT_ONCE", 4 * examples.tokens.shape[1])
+    done: list[int] = []
+    monkeypatch.setattr(evaluation, "run_all", lambda products: done.append(sum(one.flops for one in products)))
+    evaluation.whole_passes(training.new_model(SMALL, task), task, examples)(0)
+    part = make_batch(task, [fresh_examples(task, 0, 10, 0, min(4, count))])
+    flops = sum(one.flops for one in unavoidable(SMALL, task.vocab.size, part, Room(), learning=False))
+    assert done == [flops] * parts
 
 
 def test_products_of_the_limit_share_memory_between_batches_only() -> None:

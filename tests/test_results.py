@@ -95,7 +95,8 @@ def test_the_results_of_recipes_are_what_was_measured(name: str) -> None:
         assert percent == f"{100 * fmean(cell.values):.{digits}f}", (name, length)
 
 
-def test_the_page_on_experiments_is_what_was_measured() -> None:
+@pytest.mark.parametrize("page", fill_results.PAGES, ids=lambda page: page.name)
+def test_the_pages_on_experiments_are_what_was_measured(page: Path) -> None:
     found = {finding.experiment.name: finding for finding in find_all(REPRODUCED, EXPERIMENTS.values())}
-    text = fill_results.PAGE.read_text()
+    text = page.read_text()
     assert fill_results.filled(text, found) == text

@@ -144,7 +144,7 @@ def whole_passes(decoder: Decoder, task: Task, examples: Examples) -> Work:
         free.put(products)
 
     def all_parts(_: int) -> None:
-        for _done in on_every_core(one_part, range(round(len(examples) / at_once))):
+        for _done in on_every_core(one_part, range(max(1, round(len(examples) / at_once)))):
             pass
 
     return all_parts

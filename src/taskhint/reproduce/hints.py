@@ -77,11 +77,9 @@ EXPERIMENTS = (
         ),
         panels=ACCURACY,
         lengths=LENGTHS,
-        claims=tuple(
-            Better(label, other, 100)
-            for other in ("no hint", HINTED.label)
-            for label in (HINTED.label, *VARIANTS)
-            if label != other
+        claims=(
+            *(Better(label, "no hint", length) for label in VARIANTS for length in (50, 100)),
+            *(Better(label, HINTED.label, 100) for label in VARIANTS),
         ),
         beyond=True,
     ),

@@ -1,0 +1,65 @@
+"""Writes results/hints.json: how the main task's loss fell in runs with and without the hint, and how they first fail.
+
+    .venv/bin/python docs/measure_hints.py reproduced
+
+Needs the runs themselves, with weights and metrics, as `taskhint reproduce hint-muon hint-tempered hint-variants --out
+reproduced` leaves them. docs/fill_results.py and docs/draw_figures.py take it from there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from taskhint.files import json_bytes, write_atomically
+from taskhint.probe import Subject, first_errors
+from taskhint.recipe import Recipe
+from taskhint.reproduce import find_experiment
+from taskhint.run import load
+
+RESULT = Path(__file__).parent.parent / "results" / "hints.json"
+LENGTHS = {"hint-muon": 30, "hint-tempered": 100, "hint-variants": 100}
+SEQUENCES = 1000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("reproduced", type=Path)
+    options = parser.parse_args()
+    measured: dict[str, Any] = {}
+    for name, length in LENGTHS.items():
+        arms = find_experiment(name).arms
+        seeds = {arm.label: sorted((options.reproduced / arm.folder("pocket")).glob("seed-*")) for arm in arms}
+        measured[name] = {
+            "length": length,
+            "sequences": SEQUENCES,
+            "arms": {label: [measure(path, length) for path in paths] for label, paths in seeds.items()},
+        }
+    write_atomically(RESULT, json_bytes(measured))
+
+
+def measure(path: Path, length: int) -> dict[str, Any]:
+    run = load(path)
+    found = first_errors(Subject.of(run), [length], SEQUENCES)
+    errors = {kind: round(found.lengths[length].share_of_error(kind), 5) for kind in found.errors}
+    right = found.lengths[length].share_right
+    return {
+        "seed": run.recipe.seed,
+        "right": right,
+        "first_errors": errors,
+        "main_losses": main_losses(path, run.recipe),
+    }
+
+
+def main_losses(path: Path, recipe: Recipe) -> dict[str, float]:
+    """By updates of the main task that were made before."""
+    lines = (json.loads(line) for line in (path / "metrics.jsonl").read_text().splitlines())
+    return {
+        str(recipe.turn(line["step"])[1]): round(line["loss"], 6) for line in lines if line["task"] == recipe.task.kind
+    }
+
+
+if __name__ == "__main__":
+    main()
