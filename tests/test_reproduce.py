@@ -14,6 +14,7 @@ from taskhint.errors import UserError
 from taskhint.evaluation.curve import LengthCurve, Score, save_curve
 from taskhint.figures.experiment import experiment_figure
 from taskhint.files import json_bytes, write_atomically
+from taskhint.parallel import Measurement
 from taskhint.probe.shares_file import save_shares
 from taskhint.recipe import SCALES, Scale
 from taskhint.report.page import write_report
@@ -144,6 +145,17 @@ def test_an_experiment_without_all_its_arms_is_not_judged(tmp_path: Path) -> Non
     assert finding.verdict == "not measured in full"
     assert finding.outcomes[1].holds is None
     experiment_figure(finding)
+
+
+def test_what_several_experiments_ask_of_a_run_is_measured_once(tmp_path: Path) -> None:
+    arm = SMALL.arms[0]
+    few = Experiment("few", "?", (arm,), (Panel("accuracy"),), (3, 5), (), examples=100)
+    more = Experiment("more", "?", (arm,), (Panel("accuracy"), Panel("edit distance")), (5, 7), (), examples=1000)
+    (job,) = jobs_for([few, more], "pocket", 1, tmp_path)
+    assert set(job.measurements) == {
+        Measurement("uniform", (3,), 100, False),
+        Measurement("uniform", (5, 7), 1000, True),
+    }
 
 
 def test_a_campaign_trains_measures_and_is_skipped_when_done(

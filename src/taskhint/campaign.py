@@ -71,21 +71,26 @@ def _job(out: Path, recipe: Recipe, experiments: Sequence[Experiment]) -> Job:
     if (out / "recipe.json").exists() and recipe.differences(load(out).recipe):
         raise UserError(f"{out} holds another run than the experiment asks for; choose another --out")
     there = {curve.distribution: curve.scores for curve in load_curves(out)}
-    missing = []
-    for experiment in experiments:
-        for distribution, distances in experiment.distributions.items():
-            for examples in sorted({experiment.examples_at(n) for n in experiment.lengths}):
-                lengths = tuple(
-                    n
-                    for n in experiment.lengths
-                    if experiment.examples_at(n) == examples
-                    and not _enough(there.get(distribution, {}).get(n), examples, distances)
-                )
-                if lengths:
-                    missing.append(Measurement(distribution, lengths, examples, distances))
+    missing: dict[tuple[str, int, bool], list[int]] = {}
+    for (distribution, length), (examples, distances) in _wanted(experiments).items():
+        if not _enough(there.get(distribution, {}).get(length), examples, distances):
+            missing.setdefault((distribution, examples, distances), []).append(length)
+    measurements = (Measurement(name, tuple(sorted(n)), count, far) for (name, count, far), n in missing.items())
     shares = load_shares(out).shares.get("min-finding", {})
     looked = {n for experiment in experiments if experiment.probes for n in experiment.lengths}
-    return Job(out, recipe, tuple(missing), tuple(sorted(looked - set(shares))))
+    return Job(out, recipe, tuple(measurements), tuple(sorted(looked - set(shares))))
+
+
+def _wanted(experiments: Iterable[Experiment]) -> dict[tuple[str, int], tuple[int, bool]]:
+    """Test sequences, and whether with edit distances, for each distribution and length: what satisfies everyone."""
+    wanted: dict[tuple[str, int], tuple[int, bool]] = {}
+    for experiment in experiments:
+        for distribution, distances in experiment.distributions.items():
+            for length in experiment.lengths:
+                before = wanted.get((distribution, length), (0, False))
+                examples = max(before[0], experiment.examples_at(length))
+                wanted[distribution, length] = (examples, before[1] or distances)
+    return wanted
 
 
 def _enough(score: Score | None, examples: int, distances: bool) -> bool:
