@@ -12,7 +12,7 @@ import torch
 from taskhint.data.dataset import fresh_examples
 from taskhint.errors import UserError
 from taskhint.evaluation.bites import beginnings, best_bite, can_be_cut
-from taskhint.evaluation.curve import LengthCurve, Score, load_curves
+from taskhint.evaluation.curve import LengthCurve, Score, load_curves, save_curve
 from taskhint.evaluation.exact import decode_failed, evaluate, judge, score
 from taskhint.evaluation.summary import find_runs, summarise
 from taskhint.run import Run, new_decoder
@@ -117,6 +117,18 @@ def test_a_beginning_is_the_example_cut_short() -> None:
     np.testing.assert_array_equal(cut.tokens, examples.tokens[:, : cut.tokens.shape[1]])
     assert (beginnings(examples, 9).sizes == examples.sizes).all()
     assert not can_be_cut(new_decoder(small("sort/standard").with_settings(["model.temperature=log-sequence"])), task)
+
+
+def test_of_two_scores_the_one_that_says_more_is_kept(tmp_path: Path) -> None:
+    def keep(**scores: Score) -> dict[int, Score]:
+        curve = LengthCurve("run", "sort/standard", "sort", "uniform", 0, 1, {int(n[1:]): s for n, s in scores.items()})
+        save_curve(tmp_path, curve)
+        return load_curves(tmp_path)[0].scores
+
+    keep(n5=Score(100, 90, 0.5), n6=Score(100, 80), n7=Score(100, 70))
+    found = keep(n5=Score(100, 90), n6=Score(1000, 810), n7=Score(10, 7, 0.1), n8=Score(10, 5))
+    assert found == {5: Score(100, 90, 0.5), 6: Score(1000, 810), 7: Score(100, 70), 8: Score(10, 5)}
+    assert keep(n6=Score(1000, 805))[6] == Score(1000, 805), "measured anew"
 
 
 def test_intervals_are_wilsons() -> None:

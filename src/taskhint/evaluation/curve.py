@@ -34,6 +34,12 @@ class Score:
         low, high = binomtest(self.right, self.examples).proportion_ci(CONFIDENCE, method="wilson")
         return float(low), float(high)
 
+    def says_more(self, other: Score) -> bool:
+        """Whether it stands on more sequences of the same stream, or on as many and alone has the edit distance."""
+        if self.examples != other.examples:
+            return self.examples > other.examples
+        return self.edit_distance is not None and other.edit_distance is None
+
     def to_json(self) -> dict[str, Any]:
         low, high = self.interval
         data = {
@@ -106,7 +112,7 @@ def curve_path(run: Path, step: int, distribution: str) -> Path:
 
 
 def save_curve(run: Path, curve: LengthCurve) -> Path:
-    """Keep a curve with the run. Lengths that were measured before stay, unless they are measured anew."""
+    """Keep a curve with the run, beside the lengths that were measured before; of two scores the one that says more."""
     path = curve_path(run, curve.step, curve.distribution)
     with one_at_a_time(run / "evaluations"):
         if path.exists():
@@ -115,7 +121,8 @@ def save_curve(run: Path, curve: LengthCurve) -> Path:
             except UserError as error:
                 warn(f"{error}; only what is measured now is kept")
                 older = {}
-            curve = replace(curve, scores={**older, **curve.scores})
+            kept = {n: score for n, score in older.items() if n not in curve.scores or score.says_more(curve[n])}
+            curve = replace(curve, scores={**curve.scores, **kept})
         write_atomically(path, json_bytes(curve.to_json()))
     return path
 
