@@ -31,13 +31,18 @@ def main() -> None:
     measured: dict[str, Any] = {}
     for name, length in LENGTHS.items():
         arms = find_experiment(name).arms
-        seeds = {arm.label: sorted((options.reproduced / arm.folder("pocket")).glob("seed-*")) for arm in arms}
+        seeds = {arm.label: finished(options.reproduced / arm.folder("pocket")) for arm in arms}
         measured[name] = {
             "length": length,
             "sequences": SEQUENCES,
-            "arms": {label: [measure(path, length) for path in paths] for label, paths in seeds.items()},
+            "arms": {label: [measure(path, length) for path in paths] for label, paths in seeds.items() if paths},
         }
     write_atomically(RESULT, json_bytes(measured))
+
+
+def finished(folder: Path) -> list[Path]:
+    """Its runs that have been evaluated, by seed."""
+    return [path.parent for path in sorted(folder.glob("seed-*/evaluations"))]
 
 
 def measure(path: Path, length: int) -> dict[str, Any]:

@@ -22,6 +22,7 @@ VARIANTS: list[Task] = [
     Sort(inputs=Mixture(0.9, "any", 0.6), symbols=9),
     Sort(inputs=Copies(3), symbols=7),
     Successor(repeated="next-distinct", inputs=Mixture(0.5)),
+    Successor(repeated="unasked", inputs=Mixture(0.5)),
     Increment(nines=1.0),
     Carry(nines=1.0),
 ]
@@ -102,6 +103,18 @@ def test_successor_of_repeated_and_largest_symbols() -> None:
     for task, expected in ((first, 5), (distinct, 9)):
         assert task.solve([5, 9, 5, task.vocab.delimiter, 5]) == [expected]
         assert task.solve([5, 9, 5, task.vocab.delimiter, 9]) == [task.vocab.mark(NONE)]
+
+
+def test_a_successor_that_is_unasked_for_repeated_symbols_asks_for_all_others_alike() -> None:
+    asked: Counter[int] = Counter()
+    for prompt, _ in rows_of(Successor(repeated="unasked", symbols=10), 0, 8, 4000):
+        *inputs, _, chosen = prompt
+        once = [place for place, symbol in enumerate(inputs) if inputs.count(symbol) == 1]
+        assert not once or inputs.count(chosen) == 1
+        if len(once) == 4:
+            asked[once.index(inputs.index(chosen))] += 1
+    assert asked.total() > 200
+    assert all(abs(count / asked.total() - 0.25) < 0.1 for count in asked.values()) and len(asked) == 4
 
 
 def test_count_ties_in_half_of_the_examples_and_gaps_stay_within_five() -> None:

@@ -19,11 +19,15 @@ AMOUNTS = {
 COMPARED_AT = (30, 50, 100)
 
 HINTED = Arm("hint, every second update", "sort/successor-tempered")
+RARER, UNASKED = "main_updates=3", "hints.successor.task.repeated=unasked"
 VARIANTS = {
-    "hint, every fourth update": "main_updates=3",
-    "hint, a fifth of its weight": "hints.successor.weight=0.2",
-    "hint, long inputs": "hints.successor.task.lengths.short_share=0.2",
-    "hint, next distinct symbol": "hints.successor.task.repeated=next-distinct",
+    "hint, every fourth update": (RARER,),
+    "hint, every eighth update": ("main_updates=7",),
+    "hint, a fifth of its weight": ("hints.successor.weight=0.2",),
+    "hint, long inputs": ("hints.successor.task.lengths.short_share=0.2",),
+    "hint, repeated symbols unasked": (UNASKED,),
+    "hint, every fourth update, repeated symbols unasked": (RARER, UNASKED),
+    "hint, next distinct symbol": ("hints.successor.task.repeated=next-distinct",),
 }
 
 
@@ -73,7 +77,7 @@ EXPERIMENTS = (
             Arm("no hint", "sort/tempered"),
             Arm("no hint, half the updates", "sort/tempered", updates=0.5),
             HINTED,
-            *(Arm(label, HINTED.recipe, (setting,), (setting,)) for label, setting in VARIANTS.items()),
+            *(Arm(label, HINTED.recipe, settings, settings) for label, settings in VARIANTS.items()),
         ),
         panels=ACCURACY,
         lengths=LENGTHS,

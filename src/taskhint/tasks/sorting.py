@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from taskhint.errors import UserError
 from taskhint.random_bits import Ints, RandomBits
@@ -136,6 +137,7 @@ class Successor(SymbolTask):
 
     `repeated` says what follows a symbol that occurs several times: the one after its first occurrence, which is itself
     (`first`), or the next larger one (`next-distinct`, which ruins the main task: the two disagree on every repeat).
+    `unasked` leaves it open: `a` is one of the symbols that occur once, and only where there is none as in `first`.
     Nothing follows the last one: NONE.
     """
 
@@ -143,31 +145,47 @@ class Successor(SymbolTask):
     about: ClassVar[str] = "x1 .. xn ⊥ a -> the symbol after a in sorted order, or NONE after the last"
 
     inputs: Mixture | Copies = Mixture()
-    repeated: Literal["first", "next-distinct"] = "first"
+    repeated: Literal["first", "next-distinct", "unasked"] = "first"
 
     def make(self, bits: RandomBits, length: int) -> Examples:
         inputs = self.inputs.draw(bits, self.symbols, length)
-        chosen = np.take_along_axis(inputs, bits.integers(length, 1), axis=1)
-        ordered = np.pad(np.sort(inputs, axis=1), ((0, 0), (0, 1)), constant_values=self.vocab.mark(NONE))
-        if self.repeated == "first":
-            place = (inputs < chosen).sum(axis=1, keepdims=True) + 1
+        if self.repeated == "unasked":
+            once = _occurring_once(inputs)
+            chosen = _one_of(bits, inputs, once | ~once.any(axis=1, keepdims=True))
         else:
+            chosen = np.take_along_axis(inputs, bits.integers(length, 1), axis=1)
+        ordered = np.pad(np.sort(inputs, axis=1), ((0, 0), (0, 1)), constant_values=self.vocab.mark(NONE))
+        if self.repeated == "next-distinct":
             place = (inputs <= chosen).sum(axis=1, keepdims=True)
+        else:
+            place = (inputs < chosen).sum(axis=1, keepdims=True) + 1
         answer = np.take_along_axis(ordered, place, axis=1)
         return Examples.equal(np.concatenate([delimited(self, inputs), chosen], axis=1), answer, length)
 
     def solve(self, prompt: Sequence[int]) -> list[int]:
         *inputs, _, chosen = prompt
         ordered = [*sorted(inputs), self.vocab.mark(NONE)]
-        if self.repeated == "first":
-            return [ordered[ordered.index(chosen) + 1]]
-        return [min((x for x in inputs if x > chosen), default=self.vocab.mark(NONE))]
+        if self.repeated == "next-distinct":
+            return [min((x for x in inputs if x > chosen), default=self.vocab.mark(NONE))]
+        return [ordered[ordered.index(chosen) + 1]]
 
     def prompt(self, symbols: Sequence[int]) -> list[int]:
         """The last symbol is the one whose successor is asked for."""
         if len(symbols) < 2 or symbols[-1] not in symbols[:-1]:
             raise UserError("successor takes a sequence and then one of its symbols")
         return [*symbols[:-1], self.vocab.delimiter, symbols[-1]]
+
+
+def _occurring_once(inputs: Ints) -> npt.NDArray[np.bool_]:
+    """(B, n) which symbols occur once in their row."""
+    return (inputs[:, :, None] == inputs[:, None, :]).sum(axis=2) == 1
+
+
+def _one_of(bits: RandomBits, inputs: Ints, allowed: npt.NDArray[np.bool_]) -> Ints:
+    """(B, 1) one of the allowed symbols of each row, each place equally likely."""
+    number = bits.integers(allowed.sum(axis=1, keepdims=True), 1)
+    place = (np.cumsum(allowed, axis=1) > number).argmax(axis=1, keepdims=True)
+    return np.take_along_axis(inputs, place, axis=1)
 
 
 @dataclass(frozen=True)
