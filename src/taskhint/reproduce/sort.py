@@ -6,7 +6,17 @@ largest one is visited less than once, so that at pocket scale the recipe's own,
 
 from __future__ import annotations
 
-from taskhint.reproduce.experiment import Arm, AtLeast, AtMost, Better, Experiment, NotBetter, Panel, Published
+from taskhint.reproduce.experiment import (
+    MECHANISMS,
+    Arm,
+    AtLeast,
+    AtMost,
+    Better,
+    Experiment,
+    NotBetter,
+    Panel,
+    Published,
+)
 
 LENGTHS = (5, 10, 20, 30, 50, 70, 100)
 ACCURACY = (Panel("accuracy"),)
@@ -203,6 +213,11 @@ EXPERIMENTS = (
             AtLeast("successor hint", 100, 75, quantity="min-finding"),
             Better("successor hint", "no hint", 50, quantity="identity+successor"),
             Better("successor hint", "no hint", 100, quantity="identity+successor"),
+            *(
+                Better("tempered, successor hint", "tempered, no hint", length, quantity=quantity)
+                for quantity in MECHANISMS
+                for length in (50, 100)
+            ),
         ),
         remark="A model that shows the smallest symbol of all at ⊥, whatever the input, has min-finding in 4.9, 9.6, "
         "18, 26, 39, 51 and 63% of uniform sequences at these lengths, because long inputs mostly contain that symbol; "
