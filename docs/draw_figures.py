@@ -119,7 +119,8 @@ def draw_difference(panel: Any, finding: Finding, claim: Better, height: int) ->
     cells = [finding.cell(arm, shown, claim.length) for arm in (claim.better, claim.worse)]
     with_hint, without = ([100 * x for x in cell.values] for cell in cells if cell is not None)
     gap, half = welch(with_hint, without)
-    equal_totals = finding.experiment.name == "hint-variants" or claim.worse == f"no {claim.better}"
+    updates = {arm.label: arm.updates for arm in finding.experiment.arms}
+    equal_totals = updates[claim.better] == updates[claim.worse]
     place, colour, fill = (0.14, COLOURS[0], COLOURS[0]) if equal_totals else (-0.14, COLOURS[1], "#ffffff")
     label = "at as many updates in all" if equal_totals else "at as many updates of the main task"
     panel.errorbar(gap, height + place, xerr=half, fmt="o", ms=5, color=colour, mfc=fill, lw=1.3, label=label)

@@ -1,4 +1,4 @@
-"""Writes results/hints.json: how the main task's loss fell in runs with and without the hint, and how they first fail.
+"""Writes results/hints.json: losses and gradients of runs with and without the hint, and how they first fail.
 
     .venv/bin/python docs/measure_hints.py reproduced
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from taskhint.files import json_bytes, write_atomically
@@ -54,16 +55,22 @@ def measure(path: Path, length: int) -> dict[str, Any]:
         "seed": run.recipe.seed,
         "right": right,
         "first_errors": errors,
-        "main_losses": main_losses(path, run.recipe),
+        **training(path, run.recipe),
     }
 
 
-def main_losses(path: Path, recipe: Recipe) -> dict[str, float]:
-    """By updates of the main task that were made before."""
-    lines = (json.loads(line) for line in (path / "metrics.jsonl").read_text().splitlines())
-    return {
+def training(path: Path, recipe: Recipe) -> dict[str, Any]:
+    """The main task's losses by its updates until then, and each task's mean gradient norm in the first half."""
+    lines = [json.loads(line) for line in (path / "metrics.jsonl").read_text().splitlines()]
+    losses = {
         str(recipe.turn(line["step"])[1]): round(line["loss"], 6) for line in lines if line["task"] == recipe.task.kind
     }
+    early = [line for line in lines if line["step"] < recipe.steps // 2]
+    norms = {
+        task.kind: round(fmean(line["gradient_norm"] for line in early if line["task"] == task.kind), 4)
+        for task in recipe.tasks
+    }
+    return {"main_losses": losses, "gradient_norms": norms}
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ VARIANTS: list[Task] = [
     Sort(inputs=Copies(3), symbols=7),
     Successor(repeated="next-distinct", inputs=Mixture(0.5)),
     Successor(repeated="unasked", inputs=Mixture(0.5)),
+    Successor(repeated="counted", inputs=Mixture(0.5)),
     Increment(nines=1.0),
     Carry(nines=1.0),
 ]
@@ -103,6 +104,20 @@ def test_successor_of_repeated_and_largest_symbols() -> None:
     for task, expected in ((first, 5), (distinct, 9)):
         assert task.solve([5, 9, 5, task.vocab.delimiter, 5]) == [expected]
         assert task.solve([5, 9, 5, task.vocab.delimiter, 9]) == [task.vocab.mark(NONE)]
+
+
+def test_a_counted_successor_asks_what_sorting_asks_at_the_same_place() -> None:
+    shown_copies: Counter[int] = Counter()
+    for prompt, (answer,) in rows_of(Successor(repeated="counted", symbols=6), 0, 9, 3000):
+        end = prompt.index(Successor(symbols=6).vocab.delimiter)
+        inputs, shown = prompt[:end], prompt[end + 1 :]
+        ordered = sorted(inputs)
+        assert len(set(shown)) == 1 and 1 <= len(shown) <= inputs.count(shown[0])
+        rest = ordered[ordered.index(shown[0]) + len(shown) :]
+        assert answer == (rest[0] if rest else Successor(symbols=6).vocab.mark(NONE))
+        if inputs.count(shown[0]) == 3:
+            shown_copies[len(shown)] += 1
+    assert all(abs(shown_copies[n] / shown_copies.total() - 1 / 3) < 0.06 for n in (1, 2, 3))
 
 
 def test_a_successor_that_is_unasked_for_repeated_symbols_asks_for_all_others_alike() -> None:

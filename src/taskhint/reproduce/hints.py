@@ -19,7 +19,8 @@ AMOUNTS = {
 COMPARED_AT = (30, 50, 100)
 
 HINTED = Arm("hint, every second update", "sort/successor-tempered")
-RARER, UNASKED = "main_updates=3", "hints.successor.task.repeated=unasked"
+RARER = "main_updates=3"
+UNASKED, COUNTED = (f"hints.successor.task.repeated={repeated}" for repeated in ("unasked", "counted"))
 VARIANTS = {
     "hint, every fourth update": (RARER,),
     "hint, every eighth update": ("main_updates=7",),
@@ -27,8 +28,11 @@ VARIANTS = {
     "hint, long inputs": ("hints.successor.task.lengths.short_share=0.2",),
     "hint, repeated symbols unasked": (UNASKED,),
     "hint, every fourth update, repeated symbols unasked": (RARER, UNASKED),
+    "hint, counted copies": (COUNTED,),
+    "hint, every fourth update, counted copies": (RARER, COUNTED),
     "hint, next distinct symbol": ("hints.successor.task.repeated=next-distinct",),
 }
+EQUAL_SHARES = [label for label, settings in VARIANTS.items() if not any("main_updates" in one for one in settings)]
 
 
 def _regime(
@@ -83,6 +87,7 @@ EXPERIMENTS = (
         lengths=LENGTHS,
         claims=(
             *(Better(label, "no hint", length) for label in VARIANTS for length in (50, 100)),
+            *(Better(label, "no hint, half the updates", 100) for label in EQUAL_SHARES),
             *(Better(label, HINTED.label, 100) for label in VARIANTS),
         ),
         beyond=True,

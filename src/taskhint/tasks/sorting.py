@@ -138,14 +138,15 @@ class Successor(SymbolTask):
     `repeated` says what follows a symbol that occurs several times: the one after its first occurrence, which is itself
     (`first`), or the next larger one (`next-distinct`, which ruins the main task: the two disagree on every repeat).
     `unasked` leaves it open: `a` is one of the symbols that occur once, and only where there is none as in `first`.
-    Nothing follows the last one: NONE.
+    `counted` asks at every copy, as sorting does: x1 .. xn ⊥ a a shows two of them, and if there is no third the next
+    larger symbol follows. Nothing follows the last one: NONE.
     """
 
     kind: ClassVar[str] = "successor"
     about: ClassVar[str] = "x1 .. xn ⊥ a -> the symbol after a in sorted order, or NONE after the last"
 
     inputs: Mixture | Copies = Mixture()
-    repeated: Literal["first", "next-distinct", "unasked"] = "first"
+    repeated: Literal["first", "next-distinct", "unasked", "counted"] = "first"
 
     def make(self, bits: RandomBits, length: int) -> Examples:
         inputs = self.inputs.draw(bits, self.symbols, length)
@@ -155,19 +156,23 @@ class Successor(SymbolTask):
         else:
             chosen = np.take_along_axis(inputs, bits.integers(length, 1), axis=1)
         ordered = np.pad(np.sort(inputs, axis=1), ((0, 0), (0, 1)), constant_values=self.vocab.mark(NONE))
-        if self.repeated == "next-distinct":
-            place = (inputs <= chosen).sum(axis=1, keepdims=True)
-        else:
-            place = (inputs < chosen).sum(axis=1, keepdims=True) + 1
+        smaller, copies = (is_so(inputs, chosen).sum(axis=1, keepdims=True) for is_so in (np.less, np.equal))
+        shown = 1 + bits.integers(copies, 1) if self.repeated == "counted" else np.ones_like(copies)
+        place = smaller + (copies if self.repeated == "next-distinct" else shown)
         answer = np.take_along_axis(ordered, place, axis=1)
-        return Examples.equal(np.concatenate([delimited(self, inputs), chosen], axis=1), answer, length)
+        column = np.arange(shown.max(initial=1) + 1)
+        written = np.where(column < shown, chosen, np.where(column == shown, answer, self.vocab.pad))
+        prompts = length + 1 + shown[:, 0]
+        tokens = np.concatenate([delimited(self, inputs), written], axis=1)
+        return Examples(tokens, prompts, sizes=prompts + 1, inputs=np.full(len(bits), length))
 
     def solve(self, prompt: Sequence[int]) -> list[int]:
-        *inputs, _, chosen = prompt
+        end = list(prompt).index(self.vocab.delimiter)
+        inputs, shown = prompt[:end], prompt[end + 1 :]
         ordered = [*sorted(inputs), self.vocab.mark(NONE)]
         if self.repeated == "next-distinct":
-            return [min((x for x in inputs if x > chosen), default=self.vocab.mark(NONE))]
-        return [ordered[ordered.index(chosen) + 1]]
+            return [min((x for x in inputs if x > shown[0]), default=self.vocab.mark(NONE))]
+        return [ordered[ordered.index(shown[0]) + len(shown)]]
 
     def prompt(self, symbols: Sequence[int]) -> list[int]:
         """The last symbol is the one whose successor is asked for."""
