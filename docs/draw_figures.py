@@ -30,7 +30,8 @@ REGIMES = {
     "hint-adam": "Adam",
     "hint-tempered": "Muon, tempered",
     "hint-adam-tempered": "Adam, tempered",
-    "hint-variants": "Muon, tempered",
+    "hint-share": "Muon, tempered",
+    "hint-definition": "Muon, tempered",
 }
 LOSSES = {"hint-muon": "constant attention", "hint-tempered": "tempered attention"}
 PAPER = {"the paper's best (successor hint): 92.6": 92.6, "the paper's plain training: under 1": 1.0}

@@ -51,7 +51,8 @@ def _draw_arm(axes: Any, finding: Finding, arm: str, panel: Panel, number: int) 
         return
     colour = COLOURS[number % len(COLOURS)]
     means = [scale * cell.mean for cell in found.values()]
-    axes.plot(list(found), means, color=colour, marker=MARKERS[number % len(MARKERS)], ms=4.5, lw=1.6, label=arm)
+    look = {"color": colour, "marker": MARKERS[number % len(MARKERS)], "ls": "-" if number < len(COLOURS) else "--"}
+    axes.plot(list(found), means, **look, ms=4.5, lw=1.6, label=arm)
     low, high = zip(*(cell.interval for cell in found.values()), strict=True)
     axes.fill_between(list(found), [scale * x for x in low], [scale * x for x in high], color=colour, alpha=0.15, lw=0)
 

@@ -21,18 +21,29 @@ COMPARED_AT = (30, 50, 100)
 HINTED = Arm("hint, every second update", "sort/successor-tempered")
 RARER = "main_updates=3"
 UNASKED, COUNTED = (f"hints.successor.task.repeated={repeated}" for repeated in ("unasked", "counted"))
-VARIANTS = {
-    "hint, every fourth update": (RARER,),
-    "hint, every eighth update": ("main_updates=7",),
-    "hint, a fifth of its weight": ("hints.successor.weight=0.2",),
-    "hint, long inputs": ("hints.successor.task.lengths.short_share=0.2",),
-    "hint, repeated symbols unasked": (UNASKED,),
-    "hint, every fourth update, repeated symbols unasked": (RARER, UNASKED),
-    "hint, counted copies": (COUNTED,),
-    "hint, every fourth update, counted copies": (RARER, COUNTED),
-    "hint, next distinct symbol": ("hints.successor.task.repeated=next-distinct",),
-}
-EQUAL_SHARES = [label for label, settings in VARIANTS.items() if not any("main_updates" in one for one in settings)]
+
+
+def _variants(name: str, question: str, variants: dict[str, tuple[str, ...]]) -> Experiment:
+    """The tempered recipe with the hint changed, beside the usual hint and none."""
+    equal_shares = [label for label, changed in variants.items() if not any("main_updates" in one for one in changed)]
+    return Experiment(
+        name=name,
+        question=question,
+        arms=(
+            Arm("no hint", "sort/tempered"),
+            Arm("no hint, half the updates", "sort/tempered", updates=0.5),
+            HINTED,
+            *(Arm(label, HINTED.recipe, changed, changed) for label, changed in variants.items()),
+        ),
+        panels=ACCURACY,
+        lengths=LENGTHS,
+        claims=(
+            *(Better(label, "no hint", length) for label in variants for length in (50, 100)),
+            *(Better(label, "no hint, half the updates", length) for label in equal_shares for length in (50, 100)),
+            *(Better(label, HINTED.label, 100) for label in variants),
+        ),
+        beyond=True,
+    )
 
 
 def _regime(
@@ -74,23 +85,26 @@ EXPERIMENTS = (
         tempered=True,
         more=(Panel("accuracy", "rep:3"),),
     ),
-    Experiment(
-        name="hint-variants",
-        question="Does another share, weight, length distribution or definition make the hint help?",
-        arms=(
-            Arm("no hint", "sort/tempered"),
-            Arm("no hint, half the updates", "sort/tempered", updates=0.5),
-            HINTED,
-            *(Arm(label, HINTED.recipe, settings, settings) for label, settings in VARIANTS.items()),
-        ),
-        panels=ACCURACY,
-        lengths=LENGTHS,
-        claims=(
-            *(Better(label, "no hint", length) for label in VARIANTS for length in (50, 100)),
-            *(Better(label, "no hint, half the updates", 100) for label in EQUAL_SHARES),
-            *(Better(label, HINTED.label, 100) for label in VARIANTS),
-        ),
-        beyond=True,
+    _variants(
+        "hint-share",
+        "Does a smaller share or a smaller weight make the hint help?",
+        {
+            "hint, every fourth update": (RARER,),
+            "hint, every eighth update": ("main_updates=7",),
+            "hint, a fifth of its weight": ("hints.successor.weight=0.2",),
+        },
+    ),
+    _variants(
+        "hint-definition",
+        "Does another length distribution or another definition make the hint help?",
+        {
+            "hint, long inputs": ("hints.successor.task.lengths.short_share=0.2",),
+            "hint, counted copies": (COUNTED,),
+            "hint, repeated symbols unasked": (UNASKED,),
+            "hint, next distinct symbol": ("hints.successor.task.repeated=next-distinct",),
+            "hint, every fourth update, counted copies": (RARER, COUNTED),
+            "hint, every fourth update, repeated symbols unasked": (RARER, UNASKED),
+        },
     ),
     _regime("hint-adam", "Does it help with Adam, the paper's optimiser?", (2.0,), ADAM),
     _regime("hint-long", "Does it help long after the training lengths are perfect?", (4.0,)),
