@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from functools import cache
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -46,6 +47,7 @@ def finished(folder: Path) -> list[Path]:
     return [path.parent for path in sorted(folder.glob("seed-*/evaluations"))]
 
 
+@cache
 def measure(path: Path, length: int) -> dict[str, Any]:
     run = load(path)
     found = first_errors(Subject.of(run), [length], SEQUENCES)

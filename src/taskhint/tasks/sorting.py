@@ -183,7 +183,12 @@ class Successor(SymbolTask):
 
 def _occurring_once(inputs: Ints) -> npt.NDArray[np.bool_]:
     """(B, n) which symbols occur once in their row."""
-    return (inputs[:, :, None] == inputs[:, None, :]).sum(axis=2) == 1
+    order = np.argsort(inputs, axis=1)
+    first = np.diff(np.take_along_axis(inputs, order, axis=1), axis=1, prepend=-1) != 0
+    last = np.pad(first[:, 1:], ((0, 0), (0, 1)), constant_values=True)
+    once = np.empty_like(first)
+    np.put_along_axis(once, order, first & last, axis=1)
+    return once
 
 
 def _one_of(bits: RandomBits, inputs: Ints, allowed: npt.NDArray[np.bool_]) -> Ints:
