@@ -26,7 +26,7 @@ LINES = {
 }
 REGIMES = {
     "hint-muon": "Muon",
-    "hint-long": "Muon, long",
+    "hint-long": "Muon",
     "hint-adam": "Adam",
     "hint-tempered": "Muon, tempered",
     "hint-adam-tempered": "Adam, tempered",

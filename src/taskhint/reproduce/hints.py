@@ -6,7 +6,7 @@ updates in all, and with one of as many updates of the main task, which is half 
 
 from __future__ import annotations
 
-from taskhint.reproduce.experiment import Arm, Better, Experiment, Panel
+from taskhint.reproduce.experiment import MECHANISMS, Arm, Better, Experiment, Panel
 from taskhint.reproduce.sort import ACCURACY, LENGTHS
 
 ADAM = ("optimiser=adam", "learning_rate=0.001")
@@ -53,6 +53,7 @@ def _regime(
     settings: tuple[str, ...] = (),
     tempered: bool = False,
     more: tuple[Panel, ...] = (),
+    remark: str = "",
 ) -> Experiment:
     """With the hint, for so many times the usual updates, and without it for as many and for half as many."""
     plain, hinted = ("sort/tempered", "sort/successor-tempered") if tempered else ("sort/standard", "sort/successor")
@@ -72,6 +73,7 @@ def _regime(
             for other in (amount, amount / 2)
             for length in COMPARED_AT
         ),
+        remark=remark,
         beyond=True,
     )
 
@@ -107,6 +109,14 @@ EXPERIMENTS = (
         },
     ),
     _regime("hint-adam", "Does it help with Adam, the paper's optimiser?", (2.0,), ADAM),
-    _regime("hint-long", "Does it help long after the training lengths are perfect?", (4.0,)),
+    _regime(
+        "hint-long",
+        "Does it help long after the training lengths are perfect?",
+        (4.0,),
+        more=tuple(Panel(mechanism) for mechanism in MECHANISMS),
+        remark="With the hint, Identity+Successor stays where plain training loses it. Min-finding in 39, 51 and 63% "
+        "of sequences at 50, 70 and 100 is what a model has that shows the smallest symbol of all, whatever the input: "
+        "the plain model's numbers are no more than that. Mechanisms are counted on 200 sequences, accuracy on 1,000.",
+    ),
     _regime("hint-adam-tempered", "Does it help with Adam and tempered attention?", (2.0,), ADAM, tempered=True),
 )
