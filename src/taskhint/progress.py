@@ -7,9 +7,11 @@ import time
 from types import TracebackType
 from typing import Any, Self
 
+QUIET_SECONDS = 10.0  # outside a terminal, between two lines and before the first
+
 
 class Progress:
-    """Counts steps up to a total. Outside a terminal it prints a line at every tenth of the way, or nothing."""
+    """Counts steps up to a total. Outside a terminal it prints lines at tenths of the way, and none for short work."""
 
     def __init__(self, total: int, title: str, shown: bool = True, unit: str = "step") -> None:
         self._total, self._title, self._unit = total, title, unit
@@ -17,9 +19,9 @@ class Progress:
         self.base = 0  # what earlier parts of the work have counted
         self._bar: Any = None
         self._task: Any = None
-        self._begin = time.monotonic()
         self._first: int | None = None
-        self._printed = 0
+        self._begin = self._spoke = 0.0
+        self._tenths = 0
 
     def __enter__(self) -> Self:
         if self._shown and sys.stderr.isatty():
@@ -37,14 +39,15 @@ class Progress:
     def advance_to(self, done: int, loss: float | None = None) -> None:
         if not self._shown:
             return
+        now = time.monotonic()
         if self._first is None:
-            self._first, self._begin = done, time.monotonic()
-        rate = (done - self._first) / max(1e-9, time.monotonic() - self._begin)
+            self._first, self._begin, self._spoke = done, now, now
+        rate = (done - self._first) / max(1e-9, now - self._begin)
         shown_loss = "" if loss is None else f"loss {loss:.4f}"
         if self._bar is not None:
             self._bar.update(self._task, completed=done, rate=f"{rate:.1f} {self._unit}/s", loss=shown_loss)
-        elif done * 10 // self._total > self._printed and done > self._first:
-            self._printed = done * 10 // self._total
+        elif done * 10 // self._total > self._tenths and done > self._first and now >= self._spoke + QUIET_SECONDS:
+            self._tenths, self._spoke = done * 10 // self._total, now
             left = (self._total - done) / rate
             line = f"{self._title}: {done}/{self._total}  {shown_loss}  {rate:.1f} {self._unit}/s  {left:.0f} s left"
             print(line, file=sys.stderr, flush=True)
