@@ -29,6 +29,7 @@ REGIMES = {
     "hint-long": "Muon",
     "hint-adam": "Adam",
     "hint-tempered": "Muon, tempered",
+    "hint-long-tempered": "Muon, tempered",
     "hint-adam-tempered": "Adam, tempered",
     "hint-share": "Muon, tempered",
     "hint-definition": "Muon, tempered",

@@ -14,9 +14,12 @@ AMOUNTS = {
     0.5: ", half the updates",
     1.0: "",
     2.0: ", twice the updates",
+    3.0: ", three times the updates",
     4.0: ", four times the updates",
+    6.0: ", six times the updates",
 }
 COMPARED_AT = (30, 50, 100)
+INSIDE = tuple(Panel(mechanism) for mechanism in MECHANISMS)
 
 HINTED = Arm("hint, every second update", "sort/successor-tempered")
 RARER = "main_updates=3"
@@ -108,15 +111,22 @@ EXPERIMENTS = (
             "hint, every fourth update, repeated symbols unasked": (RARER, UNASKED),
         },
     ),
-    _regime("hint-adam", "Does it help with Adam, the paper's optimiser?", (2.0,), ADAM),
     _regime(
         "hint-long",
         "Does it help long after the training lengths are perfect?",
         (4.0,),
-        more=tuple(Panel(mechanism) for mechanism in MECHANISMS),
+        more=INSIDE,
         remark="With the hint, Identity+Successor stays where plain training loses it. Min-finding in 39, 51 and 63% "
         "of sequences at 50, 70 and 100 is what a model has that shows the smallest symbol of all, whatever the input: "
         "the plain model's numbers are no more than that. Mechanisms are counted on 200 sequences, accuracy on 1,000.",
     ),
-    _regime("hint-adam-tempered", "Does it help with Adam and tempered attention?", (2.0,), ADAM, tempered=True),
+    _regime(
+        "hint-long-tempered",
+        "Does it help long after, with tempered attention?",
+        (4.0,),
+        tempered=True,
+        more=INSIDE,
+    ),
+    _regime("hint-adam", "Does it help with Adam, the paper's optimiser?", (2.0, 6.0), ADAM),
+    _regime("hint-adam-tempered", "Does it help with Adam and tempered attention?", (4.0,), ADAM, tempered=True),
 )
