@@ -118,7 +118,7 @@ EXPERIMENTS = (
         more=INSIDE,
         remark="With the hint, Identity+Successor stays where plain training loses it. Min-finding in 39, 51 and 63% "
         "of sequences at 50, 70 and 100 is what a model has that shows the smallest symbol of all, whatever the input: "
-        "the plain model's numbers are no more than that. Mechanisms are counted on 200 sequences, accuracy on 1,000.",
+        "the plain model's numbers are about those. Mechanisms are counted on 200 sequences, accuracy on 1,000.",
     ),
     _regime(
         "hint-long-tempered",
