@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import queue
+import threading
+
 import pytest
 
+from taskhint.parallel import _watch
 from taskhint.progress import QUIET_SECONDS, Progress
 
 
@@ -31,3 +35,26 @@ def test_long_work_prints_a_line_per_tenth(capsys: pytest.CaptureFixture[str], m
 
 def test_lines_keep_their_distance(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(printed(capsys, monkeypatch, pace=0.3)) == 2  # half a minute, and the last line would come too soon
+
+
+def test_steps_done_before_do_not_count_as_fast(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr("taskhint.progress.time.monotonic", lambda: clock[0])
+    reports = iter([(0, 21), (1, 41), (0, 30)])  # the runs go on from 20 and 40 of 50 steps
+
+    class Reports:
+        def get(self, timeout: float) -> tuple[int, int]:  # noqa: ARG002
+            clock[0] += 10.0
+            report = next(reports, None)
+            if report is None:
+                over.set()
+                raise queue.Empty
+            return report
+
+    over = threading.Event()
+    with Progress(100, "work") as bar:
+        _watch(Reports(), bar, over)
+    last = " ".join(capsys.readouterr().err.splitlines()[-1].split())
+    assert last == "work: 71/100 0.5 step/s 64 s left"  # 9 steps in 20 seconds

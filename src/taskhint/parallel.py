@@ -117,6 +117,8 @@ def _watch(counts: Any, progress: Progress, stop: threading.Event) -> None:
             number, step = counts.get(timeout=0.5)
         except queue.Empty:
             continue
+        if number not in done:
+            progress.find(step)
         done[number] = step
         progress.advance_to(sum(done.values()))
 
@@ -148,7 +150,7 @@ def _run_job(number: int, job: Job) -> list[LengthCurve]:
 
     def report(step: int, loss: float) -> None:  # noqa: ARG001
         nonlocal last
-        if time.monotonic() - last > 0.5 or step == job.recipe.steps:
+        if time.monotonic() - last > 0.5:
             last = time.monotonic()
             _counts.put((number, step))
 
@@ -158,6 +160,7 @@ def _run_job(number: int, job: Job) -> list[LengthCurve]:
         run = None
     if run is None or _stop_all.is_set():
         os._exit(0)  # the pool would hand this process another job
+    _counts.put((number, job.recipe.steps))
     if job.mechanisms:
         from taskhint.probe.mechanisms import keep_mechanisms
 

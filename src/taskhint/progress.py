@@ -19,8 +19,9 @@ class Progress:
         self.base = 0  # what earlier parts of the work have counted
         self._bar: Any = None
         self._task: Any = None
-        self._first: int | None = None
-        self._begin = self._spoke = 0.0
+        self._found = 0  # steps that were done before; they say nothing of the rate
+        self._begin: float | None = None
+        self._spoke = 0.0
         self._tenths = 0
 
     def __enter__(self) -> Self:
@@ -36,17 +37,21 @@ class Progress:
         if self._bar is not None:
             self._bar.stop()
 
+    def find(self, steps: int) -> None:
+        """So many of the steps were done before."""
+        self._found += steps
+
     def advance_to(self, done: int, loss: float | None = None) -> None:
         if not self._shown:
             return
         now = time.monotonic()
-        if self._first is None:
-            self._first, self._begin, self._spoke = done, now, now
-        rate = (done - self._first) / max(1e-9, now - self._begin)
+        if self._begin is None:
+            self._found, self._begin, self._spoke = done, now, now
+        rate = (done - self._found) / max(1e-9, now - self._begin)
         shown_loss = "" if loss is None else f"loss {loss:.4f}"
         if self._bar is not None:
             self._bar.update(self._task, completed=done, rate=f"{rate:.1f} {self._unit}/s", loss=shown_loss)
-        elif done * 10 // self._total > self._tenths and done > self._first and now >= self._spoke + QUIET_SECONDS:
+        elif done * 10 // self._total > self._tenths and done > self._found and now >= self._spoke + QUIET_SECONDS:
             self._tenths, self._spoke = done * 10 // self._total, now
             left = (self._total - done) / rate
             line = f"{self._title}: {done}/{self._total}  {shown_loss}  {rate:.1f} {self._unit}/s  {left:.0f} s left"
