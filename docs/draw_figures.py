@@ -138,7 +138,8 @@ def draw_losses() -> None:
             curves = [list(seed["main_losses"].values()) for seed in seeds]
             means = [geometric_mean(losses) for losses in zip(*curves, strict=True)]
             updates = [int(update) for update in seeds[0]["main_losses"]]
-            smooth = [geometric_mean(means[max(0, i - 2) : i + 3]) for i in range(len(means))]
+            reach = [min(2, i, len(means) - 1 - i) for i in range(len(means))]  # points to either side
+            smooth = [geometric_mean(means[i - k : i + k + 1]) for i, k in enumerate(reach)]
             panel.plot(updates, smooth, color=COLOURS[number], lw=1.6, label=label)
         tidy(panel, title, "updates of the main task", "main-task loss" if name == "hint-muon" else "")
         panel.set_yscale("log")

@@ -64,11 +64,18 @@ def error_kinds(name: str) -> str:
     rows = []
     for label, seeds in measured["arms"].items():
         kinds = list(seeds[0]["first_errors"])
-        shares = [fmean(seed["first_errors"][kind] for seed in seeds) for kind in kinds]
-        shown = (f"{100 * share:.1f}" for share in (fmean(seed["right"] for seed in seeds), *shares))
-        rows.append([label, *shown, str(len(seeds))])
-    title = f"% of {measured['sequences']:,} sequences of length {measured['length']}, mean over seeds"
+        shares = [
+            [seed["right"] for seed in seeds],
+            *([seed["first_errors"][kind] for seed in seeds] for kind in kinds),
+        ]
+        rows.append([label, *map(mean_and_range, shares), str(len(seeds))])
+    title = f"% of {measured['sequences']:,} sequences of length {measured['length']}: mean over seeds (least–most)"
     return markdown_table([title, "right", *kinds, "seeds"], rows)
+
+
+def mean_and_range(shares: list[float]) -> str:
+    least, most = (f"{100 * share:.0f}" for share in (min(shares), max(shares)))
+    return f"{100 * fmean(shares):.1f}" + (f" ({least}–{most})" if least != most else "")
 
 
 def experiment(name: str, found: dict[str, Finding]) -> str:

@@ -118,6 +118,30 @@ def test_claims_are_judged_by_the_seeds(tmp_path: Path) -> None:
     assert finding.examples == 1000
 
 
+def test_not_better_cannot_be_told_where_nothing_is_right(tmp_path: Path) -> None:
+    experiment = Experiment("x", "?", SMALL.arms, (Panel("accuracy"),), (3, 5), (NotBetter("warm", "plain", 5),))
+    for accuracy, holds in ((0.004, None), (0.04, True)):
+        for seed, arm in ((seed, arm) for seed in range(2) for arm in SMALL.arms):
+            write_run(tmp_path / f"{arm.label}{seed}", arm, seed, {5: accuracy})
+        assert find_all(tmp_path, [experiment])[0].outcomes[0].holds is holds
+
+
+def settings_of(name: str) -> list[str]:
+    return Finding(EXPERIMENTS[name], "pocket", {}).different_settings
+
+
+def test_settings_that_are_not_the_papers() -> None:
+    shared, *own = settings_of("data-scaling")
+    assert {"model.width 128 (paper 1024)", "steps 3000 (paper 100000)"} < set(shared.split("; "))
+    assert "task.inputs.repetition 0.1 (paper 0.0)" in shared
+    assert own[0] == "1M examples: dataset_size 7500 (paper 1000000)"
+    assert "hint, four times the updates: steps 12000 (paper 100000)" in settings_of("hint-long")[-1]
+    assert "model.unit_keys true (paper false)" in settings_of("sort-best")[0]
+    assert "task.inputs.repetition 0.8 (paper 0.1)" in settings_of("sort-best")[0]
+    assert "model.positions mirror (paper none)" in settings_of("increment-best")[0]
+    assert "optimiser.beta1" not in settings_of("hint")[0], "Muon has no such setting"
+
+
 def test_intervals_of_edit_distances_may_exceed_one(tmp_path: Path) -> None:
     cell = found(tmp_path, ()).cell("plain", Panel("edit distance"), 5)
     assert cell is not None and cell.values == (3.0, 3.1, 3.2)

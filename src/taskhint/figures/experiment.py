@@ -13,6 +13,7 @@ from taskhint.reproduce.experiment import Panel
 from taskhint.reproduce.findings import Finding
 
 MOST_ACROSS = 4
+FEW_ARMS = 5  # more have fainter bands
 
 
 def experiment_figure(finding: Finding) -> Figure:
@@ -25,6 +26,7 @@ def experiment_figure(finding: Finding) -> Figure:
     for axes, panel in zip(panels, wanted, strict=False):
         for number, arm in enumerate(finding.experiment.arms):
             _draw_arm(axes, finding, arm.label, panel, number)
+        axes.fill_between([], [], [], color="#333333", alpha=0.2, lw=0, label="95% interval over seeds")
         _draw_published(axes, finding, panel)
         tidy(axes, panel.title, "input length")
         axes.set_xlim(0, 1.03 * max(finding.experiment.lengths))
@@ -37,8 +39,9 @@ def experiment_figure(finding: Finding) -> Figure:
         mark_training(axes, longest if longest < max(finding.experiment.lengths) else None)
     for axes in panels[len(wanted) :]:
         axes.set_axis_off()
-    for place in range(0, len(wanted), across):
-        panels[place].set_ylabel("edit distance" if wanted[place].quantity == "edit distance" else "%")
+    for place, panel in enumerate(wanted):
+        if place % across == 0 or panel.quantity != wanted[place - 1].quantity:
+            panels[place].set_ylabel("edit distance" if panel.quantity == "edit distance" else "%")
     legend_below(figure, panels, min(across + 1, 3))
     return figure
 
@@ -54,7 +57,8 @@ def _draw_arm(axes: Any, finding: Finding, arm: str, panel: Panel, number: int) 
     look = {"color": colour, "marker": MARKERS[number % len(MARKERS)], "ls": "-" if number < len(COLOURS) else "--"}
     axes.plot(list(found), means, **look, ms=4.5, lw=1.6, label=arm)
     low, high = zip(*(cell.interval for cell in found.values()), strict=True)
-    axes.fill_between(list(found), [scale * x for x in low], [scale * x for x in high], color=colour, alpha=0.15, lw=0)
+    faint = 0.15 if len(finding.experiment.arms) <= FEW_ARMS else 0.07
+    axes.fill_between(list(found), [scale * x for x in low], [scale * x for x in high], color=colour, alpha=faint, lw=0)
 
 
 def _draw_published(axes: Any, finding: Finding, panel: Panel) -> None:

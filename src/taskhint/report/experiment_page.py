@@ -11,6 +11,7 @@ from taskhint.report.table import text_table
 from taskhint.reproduce.experiment import Panel
 from taskhint.reproduce.findings import Cell, Finding, Outcome
 
+NEARLY_ALL = 0.999  # accuracies from here on get another digit
 WORDS = {True: "holds", False: "does not hold", None: "cannot be told"}
 
 
@@ -30,15 +31,16 @@ def section(finding: Finding) -> str:
     experiment = finding.experiment
     tables = "".join(f"<h3>{escape(panel.title)}</h3>{_table(finding, panel)}" for panel in experiment.panels)
     claims = "".join(f"<li>{escape(o.text)}: <b>{WORDS[o.holds]}</b></li>" for o in finding.outcomes)
+    settings = "".join(f"<li>{escape(line)}</li>" for line in finding.different_settings)
     return f"""<h2 id="{experiment.name}">{escape(experiment.name)}</h2>
 <p class="lead">{escape(experiment.question)}</p>
-<p><b>Verdict: {finding.verdict}.</b> {held(finding)} of the claims hold. {basis(finding)}.</p>
+<p><b>Verdict: {finding.verdict}.</b> {held(finding)} claims hold. {basis(finding)}.</p>
 {as_svg(experiment_figure(finding))}
 <p>{escape(experiment.remark)}</p>
-<p>What {"is asked" if experiment.beyond else "the paper says"}, and what is found here:</p><ul>{claims}</ul>
+<p>What is {"asked" if experiment.beyond else "claimed"}, and what is found here:</p><ul>{claims}</ul>
 <details><summary>All numbers</summary>{tables}</details>
 <details><summary>Settings that differ from the paper's</summary>
-<p>{escape("; ".join(finding.different_settings) or "none")}</p></details>
+<ul>{settings}</ul></details>
 """
 
 
@@ -69,7 +71,8 @@ def _table(finding: Finding, panel: Panel) -> str:
 def _cell(cell: Cell | None, panel: Panel) -> str:
     if cell is None:
         return "<td></td>"
-    scale, digits = (1.0, 2) if panel.quantity == "edit distance" else (100.0, 1)
+    close = panel.quantity == "edit distance" or NEARLY_ALL <= cell.mean < 1.0
+    scale, digits = 1.0 if panel.quantity == "edit distance" else 100.0, 2 if close else 1
     low, high = cell.interval
     interval = f"{scale * low:.{digits}f}–{scale * high:.{digits}f}" if len(cell.values) > 1 else "one seed"
     return f"<td>{scale * cell.mean:.{digits}f}<small>{interval}</small></td>"

@@ -81,7 +81,9 @@ def report_page(series: Sequence[Series], findings: Sequence[Finding] = ()) -> s
 def _experiments(findings: Sequence[Finding]) -> str:
     return f"""<h1>The paper's experiments, and more</h1>
 <p class="lead">Means over seeds with 95% intervals (Student's t over the seeds). A claim that one arm is better than
-another holds if Welch's 95% interval of the difference leaves out zero.</p>
+another holds if Welch's 95% interval of the difference lies above zero, and does not hold if it lies below. "Not
+better" holds unless the other arm is clearly better, and cannot be told where both are under 1%. "Reaches" and "below"
+go by the mean over the seeds alone. Reproduced: every claim holds; partly: some do.</p>
 {overview(findings)}{"".join(section(finding) for finding in findings)}
 """
 

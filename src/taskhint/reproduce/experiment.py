@@ -22,10 +22,16 @@ class Arm:
     pocket: tuple[str, ...] = ()
     paper: tuple[str, ...] = ()
     updates: float = 1.0
+    counterpart: str = ""  # the paper's recipe nearest to it, if that has another name
 
     def at(self, scale: Scale) -> Recipe:
         recipe = find_recipe(self.recipe, scale).with_settings(self.pocket if scale == "pocket" else self.paper)
         return recipe if self.updates == 1.0 else recipe.with_steps(round(recipe.steps * self.updates))
+
+    @property
+    def paper_recipe(self) -> Recipe:
+        """What the paper trains, or the nearest to it."""
+        return find_recipe(self.counterpart or self.recipe, "paper")
 
     def folder(self, scale: Scale) -> str:
         """Where its runs stand: the same for every experiment that has the same arm."""

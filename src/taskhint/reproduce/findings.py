@@ -15,6 +15,7 @@ from taskhint.probe.shares_file import KeptShares, load_shares
 from taskhint.recipe import Recipe, Scale
 from taskhint.reproduce.experiment import (
     MECHANISMS,
+    Arm,
     AtMost,
     Better,
     Claim,
@@ -26,6 +27,7 @@ from taskhint.reproduce.experiment import (
 
 PAPER_WORDS = ("reproduced", "partly reproduced", "not reproduced")
 BEYOND_WORDS = ("yes", "in part", "no")
+FLOOR = 0.01  # accuracies below it are no better than one another
 
 
 @dataclass(frozen=True)
@@ -125,11 +127,23 @@ class Finding:
 
     @property
     def different_settings(self) -> list[str]:
-        """In which settings the recipes differ from the paper's, as `key ours (paper's)`."""
-        arm = self.experiment.arms[-1]
-        ours, papers = arm.at(self.scale), arm.at("paper")
-        keys = (key for key in ours.differences(papers) if key not in ("scale", "log_every"))
-        return [f"{key} {ours.setting(key) or 'none'} (paper {papers.setting(key) or 'none'})" for key in keys]
+        """Settings that are not the paper's: a line for those of all arms, then one for every arm with more."""
+        by_arm = {arm.label: self._differences(arm) for arm in self.experiment.arms}
+        shared = [one for one in next(iter(by_arm.values())) if all(one in more for more in by_arm.values())]
+        own = {label: [one for one in settings if one not in shared] for label, settings in by_arm.items()}
+        return [
+            "; ".join(shared) or "none in all arms",
+            *(f"{label}: {'; '.join(settings)}" for label, settings in own.items() if settings),
+        ]
+
+    def _differences(self, arm: Arm) -> list[str]:
+        """As `key ours (paper's)`. Keys that only the paper has belong to a kind that is named as different."""
+        ours = arm.at(self.scale)
+        papers = arm.paper_recipe if self.experiment.beyond else arm.paper_recipe.with_settings(arm.paper)
+        keys = (key for key in ours.differences(papers) if key not in ("name", "scale", "log_every"))
+        return [
+            f"{key} {ours.setting(key)} (paper {papers.setting(key) or 'none'})" for key in keys if ours.setting(key)
+        ]
 
 
 def find_all(directory: Path, experiments: Iterable[Experiment], scale: Scale = "pocket") -> list[Finding]:
@@ -187,7 +201,10 @@ def _compare(finding: Finding, claim: Better | NotBetter) -> Outcome:
         return Outcome(f"{wanted}: not measured", None)
     sign = -1.0 if quantity == "edit distance" else 1.0
     difference = clear_difference([sign * x for x in ours.values], [sign * x for x in theirs.values])
-    holds = {1: True, 0: None, -1: False}[difference] if isinstance(claim, Better) else difference <= 0
+    if isinstance(claim, Better):
+        holds = {1: True, 0: None, -1: False}[difference]
+    else:
+        holds = None if max(ours.mean, theirs.mean) < FLOOR else difference <= 0
     return Outcome(f"{wanted}: {_number(ours, quantity)} against {_number(theirs, quantity)}", holds)
 
 

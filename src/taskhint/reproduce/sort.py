@@ -6,8 +6,9 @@ largest one is visited less than once, so that at pocket scale the recipe's own,
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from taskhint.reproduce.experiment import (
-    MECHANISMS,
     Arm,
     AtLeast,
     AtMost,
@@ -27,6 +28,13 @@ STANDARD = Arm("no hint", "sort/standard")
 SUCCESSOR = Arm("successor hint", "sort/successor")
 TEMPERED = Arm("tempered, no hint", "sort/tempered")
 TEMPERED_SUCCESSOR = Arm("tempered, successor hint", "sort/successor-tempered")
+NO_REPEATS = "inputs.repetition=0.0"
+
+
+def _distinct(*arms: Arm) -> tuple[Arm, ...]:
+    """At paper scale without sequences of repeated symbols, which the paper adds after these experiments."""
+    hinted = {True: (f"task.{NO_REPEATS}", f"hints.successor.task.{NO_REPEATS}"), False: (f"task.{NO_REPEATS}",)}
+    return tuple(replace(arm, paper=(*arm.paper, *hinted["successor" in arm.recipe])) for arm in arms)
 
 
 def _of_depth(depth: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -41,7 +49,7 @@ def _by_size(recipe: str) -> tuple[Arm, ...]:
         Arm(f"{name} examples", recipe, (f"dataset_size={pocket}",), (f"dataset_size={paper}",))
         for name, (pocket, paper) in SIZES.items()
     )
-    return (*small, Arm("160M examples", recipe))
+    return _distinct(*small, Arm("160M examples", recipe))
 
 
 EXPERIMENTS = (
@@ -60,13 +68,14 @@ EXPERIMENTS = (
             Published("160M examples", 50, 90),
             *(Published(f"{size} examples", 100, 1, bound=True) for size in (*SIZES, "160M")),
         ),
-        remark="At pocket scale the sizes part at length 30 already: the smallest set is partly memorised, so that its "
-        "model is not perfect even at 20; beyond the second smallest, more data change little. No size carries to 50.",
+        remark="What holds is that no amount of data carries to 100; that more of it helps at 50 does not show. At "
+        "pocket scale the sizes differ at length 30 already: the smallest set is partly memorised, so that its model "
+        "is not perfect even at 20; beyond the second smallest, more data change little.",
     ),
     Experiment(
         name="depth-scaling",
         question="Does more depth make a plainly trained sorter carry over to longer inputs?",
-        arms=tuple(Arm(f"depth {depth}", "sort/standard", *_of_depth(depth)) for depth in DEPTHS),
+        arms=_distinct(*(Arm(f"depth {depth}", "sort/standard", *_of_depth(depth)) for depth in DEPTHS)),
         panels=ACCURACY,
         lengths=LENGTHS,
         claims=(
@@ -76,9 +85,9 @@ EXPERIMENTS = (
             *(AtMost(f"depth {depth}", 100, 1.0) for depth in DEPTHS),
         ),
         published=tuple(Published(f"depth {depth}", 100, 1, bound=True) for depth in DEPTHS),
-        remark="As in the paper, depth 4 carries further than depth 2, depth 8 no further than 4, and none to 100. "
-        "Only depth 12 does otherwise: at 50 it is clearly ahead of 4. All four are still short of perfect at 20 with "
-        "this smallest set, where deeper models are a little better too.",
+        remark="As in the paper, depth 4 carries further than depth 2, depth 8 not clearly further than 4 (its seeds "
+        "lie far apart), and none to 100. Only depth 12 does otherwise: at 50 it is clearly ahead of 4. All four are "
+        "still short of perfect at 20 with this smallest set, where deeper models are a little better too.",
     ),
     Experiment(
         name="data-scaling-hinted",
@@ -92,8 +101,9 @@ EXPERIMENTS = (
             AtLeast("160M examples", 100, 52.4),
         ),
         published=(Published("160M examples", 100, 52.4),),
-        remark="Half of the updates belong to the hint, and a pocket model is not done with the training lengths by "
-        "then: more data help up to length 30, and nothing carries to 50. The page on hints has longer runs.",
+        remark="Half of the updates belong to the hint, and a pocket model has not learned the training lengths by "
+        "then. Up to length 30 the smallest set is far behind the others, which cannot be told apart; nothing carries "
+        "to 50. The page on hints has longer runs.",
     ),
     Experiment(
         name="hint",
@@ -102,15 +112,15 @@ EXPERIMENTS = (
         panels=(Panel("accuracy"), Panel("edit distance")),
         lengths=LENGTHS,
         claims=(
-            AtMost("no hint", 100, 1.0),
             Better("successor hint", "no hint", 50),
             Better("successor hint", "no hint", 100),
             Better("successor hint", "no hint", 100, quantity="edit distance"),
             AtLeast("successor hint", 100, 92.6),
         ),
         published=(Published("no hint", 100, 1, bound=True), Published("successor hint", 100, 92.6)),
-        remark="At pocket scale the hinted model is not done with length 20 when its updates are over; one without the "
-        "hint is, even with as few updates of the main task. The page on hints has more updates and other optimisers.",
+        remark="At pocket scale the hinted model has not learned length 20 when its updates are over; one without the "
+        "hint has, even with as few updates of the main task. The page on hints has more updates and other optimisers: "
+        "after four times as many the hint does help at length 50.",
     ),
     Experiment(
         name="repetitions",
@@ -149,7 +159,7 @@ EXPERIMENTS = (
     Experiment(
         name="tempered",
         question="What does attention that sharpens with ln n add, without and with the hint?",
-        arms=(STANDARD, TEMPERED, SUCCESSOR, TEMPERED_SUCCESSOR),
+        arms=_distinct(STANDARD, TEMPERED, SUCCESSOR, TEMPERED_SUCCESSOR),
         panels=ACCURACY,
         lengths=LENGTHS,
         claims=(
@@ -176,7 +186,7 @@ EXPERIMENTS = (
     Experiment(
         name="tempered-small-data",
         question="Does tempered attention still help with the smallest training set?",
-        arms=(
+        arms=_distinct(
             Arm("constant, 1M examples", "sort/standard", ("dataset_size=7500",), ("dataset_size=1000000",)),
             Arm("tempered, 1M examples", "sort/tempered", ("dataset_size=7500",), ("dataset_size=1000000",)),
         ),
@@ -201,7 +211,9 @@ EXPERIMENTS = (
         ),
         panels=ACCURACY,
         lengths=LENGTHS,
-        claims=(NotBetter("learned", "none", 50), NotBetter("sinusoidal", "none", 50)),
+        claims=tuple(NotBetter(kind, "none", length) for kind in ("learned", "sinusoidal") for length in (30, 50)),
+        remark="Length 30 tells: with either kind of positions nothing is right there, without them nearly all. At 50 "
+        "all three are near 0.",
     ),
     Experiment(
         name="mechanisms",
@@ -216,21 +228,19 @@ EXPERIMENTS = (
             AtLeast("successor hint", 100, 75, quantity="min-finding"),
             Better("successor hint", "no hint", 50, quantity="identity+successor"),
             Better("successor hint", "no hint", 100, quantity="identity+successor"),
-            *(
-                Better("tempered, successor hint", "tempered, no hint", length, quantity=quantity)
-                for quantity in MECHANISMS
-                for length in (50, 100)
-            ),
         ),
-        remark="A model that shows the smallest symbol of all at ⊥, whatever the input, has min-finding in 4.9, 9.6, "
-        "18, 26, 39, 51 and 63% of uniform sequences at these lengths, because long inputs mostly contain that symbol; "
-        "one that always shows the second smallest has 15 to 25% from length 20 on. Such numbers are no min-finding, "
-        "so it is also asked to exceed them.",
+        remark="A model that shows the smallest symbol of all at ⊥, whatever the input, has min-finding in 9.6, 18, "
+        "26, 39, 51 and 63% of uniform sequences of 10, 20, 30, 50, 70 and 100 symbols, because long inputs mostly "
+        "contain that symbol; one that always shows the second smallest has 15 to 25% from length 20 on. Such numbers "
+        "are no min-finding, so it is asked to exceed them too, by thresholds of our own (50% at 50, 75% at 100). With "
+        "tempered attention, which the paper does not look into, Identity+Successor is far more frequent with the "
+        "hint, and clear of the spread of the seeds at 50 and at 100; without, it is so after four times the updates "
+        "(the page on hints).",
     ),
     Experiment(
         name="sort-best",
         question="Can a small model sort 100 symbols reliably after training on at most 20?",
-        arms=(Arm("sort/best", "sort/best"),),
+        arms=(Arm("sort/best", "sort/best", counterpart="sort/tempered"),),
         panels=(Panel("accuracy"), *(Panel("accuracy", f"rep:{copies}") for copies in (2, 3, 4, 5))),
         lengths=(10, 20, 50, 100, 150, 200, 300, 500),
         claims=(
