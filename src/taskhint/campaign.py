@@ -35,7 +35,7 @@ def reproduce(names: Sequence[str], scale: Scale, seeds: int, out: Path) -> None
     todo = [job for job in jobs if job.measurements or job.mechanisms]
     print(f"{len(jobs)} runs, {len(jobs) - len(todo)} of them done", flush=True)
     for job, curves in run_jobs(todo, "reproduce") if todo else ():
-        text = "; ".join(f"{c.distribution} {_percents(c.scores)}" for c in curves)
+        text = "; ".join(f"{c.distribution} {_percents(c.scores)}" for c in curves) or "mechanisms counted"
         print(f"{job.out.relative_to(out)}: {text}", flush=True)
     for finding in find_all(out, chosen, scale):
         print("\n" + finding_text(finding), end="")
