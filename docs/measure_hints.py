@@ -2,8 +2,9 @@
 
     .venv/bin/python docs/measure_hints.py reproduced
 
-Needs the runs themselves, with weights and metrics, as `taskhint reproduce hint-muon hint-long hint-tempered hint-share
-hint-definition --out reproduced` leaves them. docs/fill_results.py and docs/draw_figures.py take it from there.
+Needs the runs themselves, with weights and metrics, as `taskhint reproduce hint-muon hint-long hint-tempered
+hint-long-tempered hint-share hint-definition --out reproduced` leaves them. docs/fill_results.py and
+docs/draw_figures.py take it from there.
 """
 
 from __future__ import annotations
@@ -22,7 +23,14 @@ from taskhint.reproduce import find_experiment
 from taskhint.run import load
 
 RESULT = Path(__file__).parent.parent / "results" / "hints.json"
-LENGTHS = {"hint-muon": 30, "hint-long": 50, "hint-tempered": 100, "hint-share": 100, "hint-definition": 100}
+LENGTHS = {
+    "hint-muon": 30,
+    "hint-long": 50,
+    "hint-tempered": 100,
+    "hint-long-tempered": 100,
+    "hint-share": 100,
+    "hint-definition": 100,
+}
 SEQUENCES = 1000
 
 
