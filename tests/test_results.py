@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import escape
 from pathlib import Path
 from statistics import fmean
 
@@ -40,7 +41,7 @@ def test_every_number_of_an_experiment_has_its_seeds(name: str) -> None:
 def test_the_report_has_every_experiment(tmp_path: Path) -> None:
     page = write_report(ROOT / "results", tmp_path / "report.html").read_text()
     for name in NAMED:
-        assert EXPERIMENTS[name].question in page
+        assert escape(EXPERIMENTS[name].question) in page
 
 
 @pytest.mark.parametrize(("name", "length"), [("sort-best", 100), ("increment-best", 50)])
