@@ -21,8 +21,10 @@ setup: .venv/.installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
 
-docs: setup  ## write docs/recipes.md anew from the recipes themselves, and the tables of docs/performance.md
+docs: setup  ## write anew what the pages take from recipes and results: tables and figures
 	$(BIN)/taskhint list --markdown > docs/recipes.md
+	$(BIN)/python docs/fill_results.py
+	$(BIN)/python docs/draw_figures.py
 	$(BIN)/python -m taskhint.bench.page results/bench.json docs/performance.md
 
 bench: .venv/.bench  ## time everything beside other libraries (a quarter of an hour), fill docs/performance.md with it

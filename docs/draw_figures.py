@@ -93,7 +93,7 @@ def draw_hints() -> None:
             if claim.length == length:
                 draw_difference(panel, finding, claim, len(rows) - rows.index(row_label(finding, claim)))
         panel.axvline(0, color="#000000", lw=0.8)
-        tidy(panel, f"length {length}", "percentage points")
+        tidy(panel, f"length {length}", "hint minus no hint, percentage points")
         panel.set_xlim(-105, 105)
         panel.set_ylim(0.3, len(rows) + 0.7)
         panel.set_yticks(range(len(rows), 0, -1), rows)
@@ -113,7 +113,8 @@ def comparisons(finding: Finding) -> list[tuple[Finding, Better]]:
 
 
 def row_label(finding: Finding, claim: Better) -> str:
-    return REGIMES[finding.experiment.name] + claim.better.removeprefix("hint")
+    regime, what = REGIMES[finding.experiment.name], claim.better.removeprefix("hint")
+    return regime + what if what.endswith("times the updates") or not what else f"{regime}; hint{what}"
 
 
 def draw_difference(panel: Any, finding: Finding, claim: Better, height: int) -> None:

@@ -1,10 +1,10 @@
-"""Writes the tables and figures of docs/reproduction.md and docs/hints.md anew, from results/reproduce.
+"""Writes the tables and figures of docs/reproduction.md, docs/hints.md and docs/best.md anew, from results/.
 
     .venv/bin/python docs/fill_results.py
 
-The pages' own words stay; what stands between `<!-- experiment: NAME -->`, `<!-- first errors: NAME -->` or
-`<!-- overview -->` and `<!-- end -->` is written anew, and docs/figures/experiment-NAME.png is drawn for every
-experiment that they name.
+The pages' own words stay; what stands between `<!-- experiment: NAME -->`, `<!-- first errors: NAME -->`,
+`<!-- tries: NAME -->` or `<!-- overview -->` and `<!-- end -->` is written anew, and docs/figures/experiment-NAME.png
+is drawn for every experiment that they name.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from statistics import fmean
 
 from taskhint.figures.experiment import experiment_figure
 from taskhint.figures.probe_style import as_png
-from taskhint.report.experiment_page import WORDS, basis, held
+from taskhint.report.experiment_page import WORDS, basis, held, mean_and_interval, printed_rows
 from taskhint.report.table import markdown_table
 from taskhint.reproduce import EXPERIMENTS
 from taskhint.reproduce.experiment import Panel
 from taskhint.reproduce.findings import Cell, Finding, find_all
 
 DOCS = Path(__file__).parent
-PAGES = (DOCS / "reproduction.md", DOCS / "hints.md")
+PAGES = (DOCS / "reproduction.md", DOCS / "hints.md", DOCS / "best.md")
 PLACE = re.compile(r"(<!-- (?P<what>[\w ]+)(?:: (?P<name>[\w-]+))? -->\n).*?(<!-- end -->)", re.DOTALL)
-LEFT_OUT = (5, 11, 13, 14, 16, 18, 19)  # for room
+LEFT_OUT = (5,)  # for room: everything is perfect there
 
 
 def main() -> None:
@@ -46,6 +46,8 @@ def filled(text: str, found: dict[str, Finding]) -> str:
 def content(what: str, name: str, found: dict[str, Finding]) -> str:
     if what == "overview":
         return overview(found)
+    if what == "tries":
+        return tries(name)
     return error_kinds(name) if what == "first errors" else experiment(name, found)
 
 
@@ -73,6 +75,23 @@ def error_kinds(name: str) -> str:
     return markdown_table([title, "right", *kinds, "seeds"], rows)
 
 
+def tries(name: str) -> str:
+    """What was tried around a recipe, from results/search."""
+    noted = json.loads((DOCS.parent / "results" / "search" / f"{name}.json").read_text())["tries"]
+    measured = [(kind, n) for kind, accuracies in noted[0]["accuracy"].items() for n in accuracies if int(n) >= 50]
+    rows = [
+        [
+            one["try"],
+            f"{one['weights']:,}",
+            " / ".join(f"{loss:.3f}" for loss in one["loss_at_longest_training_length"].values()),
+            *(f"{100 * one['accuracy'][kind][n]:.1f}" for kind, n in measured),
+        ]
+        for one in noted
+    ]
+    losses = f"loss at 20: {' / '.join(noted[0]['loss_at_longest_training_length'])}"
+    return markdown_table(["try", "weights", losses, *(f"{n} {kind}" for kind, n in measured)], rows)
+
+
 def mean_and_range(shares: list[float]) -> str:
     least, most = (f"{100 * share:.0f}" for share in (min(shares), max(shares)))
     return f"{100 * fmean(shares):.1f}" + (f" ({least}–{most})" if least != most else "")
@@ -96,20 +115,18 @@ def experiment(name: str, found: dict[str, Finding]) -> str:
 def numbers(finding: Finding, panel: Panel) -> str:
     """Means over seeds, with their 95% intervals."""
     lengths = [n for n in finding.experiment.lengths if n not in LEFT_OUT]
-    rows = [
-        [arm.label, *(shown(finding.cell(arm.label, panel, n), panel) for n in lengths)]
-        for arm in finding.experiment.arms
-    ]
+    rows = []
+    for arm in finding.experiment.arms:
+        rows.append([arm.label, *(shown(finding.cell(arm.label, panel, n), panel) for n in lengths)])
+        rows += printed_rows(finding, panel, arm.label, lengths)
     return markdown_table([panel.title, *(str(n) for n in lengths)], rows)
 
 
 def shown(cell: Cell | None, panel: Panel) -> str:
     if cell is None:
         return "–"
-    scale = 1.0 if panel.quantity == "edit distance" else 100.0
-    low, high = cell.interval
-    interval = f" ({scale * low:.1f}–{scale * high:.1f})" if len(cell.values) > 1 else ""
-    return f"{scale * cell.mean:.1f}{interval}"
+    mean, interval = mean_and_interval(cell, panel)
+    return f"{mean} ({interval})" if interval else mean
 
 
 if __name__ == "__main__":

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 from scipy.stats import ttest_ind
 
+from taskhint import parallel
 from taskhint.campaign import jobs_for, listing, reproduce
 from taskhint.cli import main
 from taskhint.errors import UserError
@@ -40,11 +42,10 @@ SMALL = Experiment(
 def test_every_experiment_is_well_formed(experiment: Experiment) -> None:
     labels = [arm.label for arm in experiment.arms]
     assert len(set(labels)) == len(labels)
-    for scale in ("pocket", "paper"):
-        scale_: Scale = "pocket" if scale == "pocket" else "paper"
-        recipes = [arm.at(scale_) for arm in experiment.arms]
+    for scale in experiment.scales:
+        recipes = [arm.at(scale) for arm in experiment.arms]
         assert len({recipe.fingerprint() for recipe in recipes}) == len(recipes), "two arms are the same"
-        assert len({arm.folder(scale_) for arm in experiment.arms}) == len(recipes)
+        assert len({arm.folder(scale) for arm in experiment.arms}) == len(recipes)
         for recipe in recipes:
             for distribution in experiment.distributions:
                 recipe.task.for_test(distribution)
@@ -63,12 +64,10 @@ def test_every_experiment_is_well_formed(experiment: Experiment) -> None:
 
 def test_arms_with_the_same_folder_are_the_same_run() -> None:
     for scale in SCALES:
-        scale_: Scale = "pocket" if scale == "pocket" else "paper"
         recipes: dict[str, str] = {}
-        for experiment in EXPERIMENTS.values():
-            for arm in experiment.arms:
-                mine = arm.at(scale_).fingerprint()
-                assert recipes.setdefault(arm.folder(scale_), mine) == mine
+        for arm in (arm for e in EXPERIMENTS.values() if scale in e.scales for arm in e.arms):
+            mine = arm.at(scale).fingerprint()
+            assert recipes.setdefault(arm.folder(scale), mine) == mine
 
 
 def test_a_difference_is_clear_only_beyond_the_spread_of_the_seeds() -> None:
@@ -115,7 +114,7 @@ def test_claims_are_judged_by_the_seeds(tmp_path: Path) -> None:
     assert verdicts == [True, False, None, True, True, False, True, False, True, False]
     assert finding.verdict == "partly reproduced"
     assert finding.outcomes[0].text == "warm better than plain at 5: 71.0% against 21.0%"
-    assert finding.examples == 1000
+    assert finding.examples == (1000, 1000)
 
 
 def test_not_better_cannot_be_told_where_nothing_is_right(tmp_path: Path) -> None:
@@ -153,7 +152,10 @@ def test_the_basis_counts_the_sequences_that_were_looked_into(tmp_path: Path) ->
     arm = SMALL.arms[0]
     write_run(tmp_path / "p", arm, 0, {5: 0.5})
     save_shares(tmp_path / "p", 1, 200, {"min-finding": {5: 0.25}})
-    for panels, examples in (((Panel("accuracy"),), 1000), ((Panel("accuracy"), Panel("min-finding")), 200)):
+    for panels, examples in (
+        ((Panel("accuracy"),), (1000, 1000)),
+        ((Panel("accuracy"), Panel("min-finding")), (200, 1000)),
+    ):
         (finding,) = find_all(tmp_path, [Experiment("x", "?", (arm,), panels, (5,), ())])
         assert finding.examples == examples
 
@@ -161,6 +163,36 @@ def test_the_basis_counts_the_sequences_that_were_looked_into(tmp_path: Path) ->
 @pytest.mark.parametrize(("claim", "verdict"), [(70.0, "reproduced"), (80.0, "not reproduced")])
 def test_the_verdict_in_words(tmp_path: Path, claim: float, verdict: str) -> None:
     assert found(tmp_path, (AtLeast("warm", 5, claim),)).verdict == verdict
+
+
+def test_runs_that_were_only_looked_into_are_found(tmp_path: Path) -> None:
+    arm = SMALL.arms[0]
+    write_atomically(tmp_path / "p" / "recipe.json", json_bytes(arm.at("pocket").to_json()))
+    save_shares(tmp_path / "p", 1, 200, {"min-finding": {5: 0.25}})
+    (finding,) = find_all(tmp_path, [Experiment("x", "?", (arm,), (Panel("min-finding"),), (5,), ())])
+    cell = finding.cell("plain", Panel("min-finding"), 5)
+    assert cell is not None and cell.values == (0.25,)
+
+
+def test_edit_distances_cannot_exceed_the_length(tmp_path: Path) -> None:
+    for seed, distance in enumerate((1.0, 5.0)):
+        write_run(tmp_path / f"p{seed}", SMALL.arms[0], seed, {5: 0.0}, distance)
+    (finding,) = find_all(tmp_path, [SMALL])
+    cell = finding.cell("plain", Panel("edit distance"), 5)
+    assert cell is not None and cell.interval == (0.0, 5.0)
+
+
+def test_paper_scale_has_the_papers_number_of_test_sequences(tmp_path: Path) -> None:
+    for scale, examples in (("pocket", 1000), ("paper", 100_000)):
+        scale_: Scale = "pocket" if scale == "pocket" else "paper"
+        jobs = jobs_for([EXPERIMENTS["positions"]], scale_, 1, tmp_path)
+        assert {m.examples for job in jobs for m in job.measurements} == {examples}
+
+
+def test_a_gpu_has_one_run_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert parallel._at_once() == len(os.sched_getaffinity(0))
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    assert parallel._at_once() == 1
 
 
 def test_an_experiment_without_all_its_arms_is_not_judged(tmp_path: Path) -> None:
@@ -233,10 +265,11 @@ def test_a_damaged_marker_is_one_clear_line(tmp_path: Path) -> None:
 
 
 def test_the_listing_names_every_experiment_with_its_cost() -> None:
-    for scale in ("pocket", "paper"):
-        text = listing("pocket" if scale == "pocket" else "paper", 3)
-        assert all(name in text for name in EXPERIMENTS)
-        assert "shared runs once" in text
+    for scale in SCALES:
+        lines = listing(scale, 3).splitlines()
+        named = [line.split()[0] for line in lines[1:-1]]
+        assert named == [name for name, experiment in EXPERIMENTS.items() if scale in experiment.scales]
+        assert "shared runs once" in lines[-1]
 
 
 def test_the_command_refuses_what_it_does_not_know(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -244,6 +277,9 @@ def test_the_command_refuses_what_it_does_not_know(tmp_path: Path, capsys: pytes
         (["hnt", "--out", str(tmp_path)], "did you mean 'hint'"),
         (["hint"], "--out is needed"),
         (["hint", "--out", str(tmp_path), "--seeds", "0"], "at least 1"),
+        (["--seeds", "0"], "at least 1"),
+        (["all", "hnt", "--out", str(tmp_path)], "did you mean 'hint'"),
+        (["hint-muon", "--out", str(tmp_path), "--scale", "paper"], "at scale pocket only"),
         (["hint", "--out", str(tmp_path), "--scale", "papr"], "did you mean 'paper'"),
     ):
         assert main(["reproduce", *arguments]) == 2

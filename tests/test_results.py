@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from html import escape
 from pathlib import Path
@@ -24,6 +25,7 @@ ROOT = Path(__file__).parent.parent
 REPRODUCED = ROOT / "results" / "reproduce"
 NAMED = read_marker(REPRODUCED)[1]
 README = (ROOT / "README.md").read_text()
+TIMES = json.loads((ROOT / "results" / "times.json").read_text())["recipes"]
 
 
 @pytest.mark.parametrize("name", NAMED)
@@ -94,6 +96,15 @@ def test_the_results_of_recipes_are_what_was_measured(name: str) -> None:
         assert cell is not None
         digits = len(percent.split(".")[1]) if "." in percent else 0
         assert percent == f"{100 * fmean(cell.values):.{digits}f}", (name, length)
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_the_minutes_of_recipes_are_what_was_measured(name: str) -> None:
+    assert ENTRIES[name].minutes == round(TIMES[name]["minutes"], 1)
+
+
+def test_the_minutes_of_the_headline_are_what_was_measured() -> None:
+    assert f"about {['eight', 'nine', 'ten'][round(TIMES['sort/best']['minutes']) - 8]} minutes on one core" in README
 
 
 @pytest.mark.parametrize("page", fill_results.PAGES, ids=lambda page: page.name)

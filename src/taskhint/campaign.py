@@ -27,9 +27,10 @@ PAPER_GPU = "A100 80GB"
 
 def reproduce(names: Sequence[str], scale: Scale, seeds: int, out: Path) -> None:
     """Run the named experiments, then report on all that the directory holds."""
-    if seeds < 1:
-        raise UserError(f"--seeds {seeds} is too few; at least 1")
     chosen = [EXPERIMENTS[name] for name in names]
+    for experiment in chosen:
+        if scale not in experiment.scales:
+            raise UserError(f"{experiment.name} is an experiment at scale {' and '.join(experiment.scales)} only")
     _mark(out, scale, names)
     jobs = jobs_for(chosen, scale, seeds, out)
     todo = [job for job in jobs if job.measurements or job.mechanisms]
@@ -72,7 +73,7 @@ def _job(out: Path, recipe: Recipe, experiments: Sequence[Experiment]) -> Job:
         raise UserError(f"{out} holds another run than the experiment asks for; choose another --out")
     there = {curve.distribution: curve.scores for curve in load_curves(out)}
     missing: dict[tuple[str, int, bool], list[int]] = {}
-    for (distribution, length), (examples, distances) in _wanted(experiments).items():
+    for (distribution, length), (examples, distances) in _wanted(experiments, recipe.scale).items():
         if not _enough(there.get(distribution, {}).get(length), examples, distances):
             missing.setdefault((distribution, examples, distances), []).append(length)
     measurements = (Measurement(name, tuple(sorted(n)), count, far) for (name, count, far), n in missing.items())
@@ -81,14 +82,14 @@ def _job(out: Path, recipe: Recipe, experiments: Sequence[Experiment]) -> Job:
     return Job(out, recipe, tuple(measurements), tuple(sorted(looked - set(shares))))
 
 
-def _wanted(experiments: Iterable[Experiment]) -> dict[tuple[str, int], tuple[int, bool]]:
+def _wanted(experiments: Iterable[Experiment], scale: Scale) -> dict[tuple[str, int], tuple[int, bool]]:
     """Test sequences, and whether with edit distances, for each distribution and length: what satisfies everyone."""
     wanted: dict[tuple[str, int], tuple[int, bool]] = {}
     for experiment in experiments:
         for distribution, distances in experiment.distributions.items():
             for length in experiment.lengths:
                 before = wanted.get((distribution, length), (0, False))
-                examples = max(before[0], experiment.examples_at(length))
+                examples = max(before[0], experiment.examples_at(length, scale))
                 wanted[distribution, length] = (examples, before[1] or distances)
     return wanted
 
@@ -105,14 +106,15 @@ def listing(scale: Scale, seeds: int) -> str:
     """Every experiment with what it costs."""
     rows = []
     shared: dict[str, float] = {}
-    for experiment in EXPERIMENTS.values():
+    experiments = [experiment for experiment in EXPERIMENTS.values() if scale in experiment.scales]
+    for experiment in experiments:
         costs = {arm.folder(scale): seeds * _hours(arm, scale) for arm in experiment.arms}
         shared |= costs
         rows.append([experiment.name, str(seeds * len(experiment.arms)), f"{sum(costs.values()):.1f}"])
     rows.append(["all, shared runs once", str(seeds * len(shared)), f"{sum(shared.values()):.1f}"])
-    unit = "core hours" if scale == "pocket" else f"{PAPER_GPU} hours"
+    unit = "core hours to train" if scale == "pocket" else f"{PAPER_GPU} hours to train"
     table = text_table(["experiment", "runs", unit], rows).splitlines()
-    questions = ["question", *(e.question for e in EXPERIMENTS.values()), ""]
+    questions = ["question", *(e.question for e in experiments), ""]
     width = max(len(line) for line in table)
     return "".join(
         f"{line:<{width}}  {question}".rstrip() + "\n" for line, question in zip(table, questions, strict=True)

@@ -198,8 +198,11 @@ def _reproduce(options: argparse.Namespace) -> None:
     from taskhint.reproduce import EXPERIMENTS, find_experiment
 
     scale = known_scale(options.scale)
-    names = list(EXPERIMENTS) if options.names == ["all"] else options.names
-    for name in names:
+    if options.seeds < 1:
+        raise UserError(f"--seeds {options.seeds} is too few; at least 1")
+    every = [experiment.name for experiment in EXPERIMENTS.values() if scale in experiment.scales]
+    names = every if "all" in options.names else options.names
+    for name in {*names, *options.names} - {"all"}:
         find_experiment(name)
     from taskhint.campaign import listing, reproduce
 

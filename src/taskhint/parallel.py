@@ -45,7 +45,7 @@ _counts: Any = None
 _stop_all: Any = None
 
 
-def run_jobs(jobs: Sequence[Job], title: str, workers: int | None = None) -> Iterator[tuple[Job, list[LengthCurve]]]:
+def run_jobs(jobs: Sequence[Job], title: str) -> Iterator[tuple[Job, list[LengthCurve]]]:
     """Train and measure every job; each with its curves as soon as they are known.
 
     A job that fails does not take the others along; its error is raised in the end. SIGINT and SIGTERM make every
@@ -55,7 +55,7 @@ def run_jobs(jobs: Sequence[Job], title: str, workers: int | None = None) -> Ite
     counts: Any = context.Queue()
     stop_all = context.Event()
     total = sum(job.recipe.steps for job in jobs)
-    workers = workers or min(len(jobs), os.cpu_count() or 1)
+    workers = min(len(jobs), _at_once())
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker, initargs=(counts, stop_all))
     with Stop() as stop, Progress(total, title) as progress, _watching(counts, progress):
         with _blocked(signal.SIGINT):  # workers inherit this: Ctrl-C reaches the parent alone, which then asks them
@@ -68,6 +68,15 @@ def run_jobs(jobs: Sequence[Job], title: str, workers: int | None = None) -> Ite
             pool.shutdown(wait=True, cancel_futures=True)
     if stop.number is not None:
         raise Interrupted(f"stopped by {name(stop.number)}; every run is saved, the same command goes on", stop.number)
+
+
+def _at_once() -> int:
+    """A run on every core that this process may use; on a GPU one after the other, because each takes all of it."""
+    import torch
+
+    if torch.cuda.is_available():
+        return 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _finished(futures: dict[Future[list[LengthCurve]], Job], stop: Stop) -> Iterator[tuple[Job, list[LengthCurve]]]:

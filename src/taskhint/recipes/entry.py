@@ -10,7 +10,9 @@ from taskhint.recipe import Recipe, Scale
 
 @dataclass(frozen=True)
 class Entry:
-    """`minutes` is one pocket run on one core; `result` its mean accuracy over the seeds in results/reproduce."""
+    """`minutes` is one pocket run on one core, from results/times.json; `result` is its mean accuracy over the seeds in
+    results/reproduce.
+    """
 
     name: str
     about: str

@@ -12,6 +12,8 @@ from taskhint.reproduce.experiment import Panel
 from taskhint.reproduce.findings import Cell, Finding, Outcome
 
 NEARLY_ALL = 0.999  # accuracies from here on get another digit
+IN_THE_PAPER = "… in the paper"
+REMARK = "Of the runs in the project's repository, at pocket scale:"
 WORDS = {True: "holds", False: "does not hold", None: "cannot be told"}
 
 
@@ -36,7 +38,7 @@ def section(finding: Finding) -> str:
 <p class="lead">{escape(experiment.question)}</p>
 <p><b>Verdict: {finding.verdict}.</b> {held(finding)} claims hold. {basis(finding)}.</p>
 {as_svg(experiment_figure(finding))}
-<p>{escape(experiment.remark)}</p>
+{f"<p>{REMARK} {escape(experiment.remark)}</p>" if experiment.remark else ""}
 <p>What is {"asked" if experiment.beyond else "claimed"}, and what is found here:</p><ul>{claims}</ul>
 <details><summary>All numbers</summary>{tables}</details>
 <details><summary>Settings that differ from the paper's</summary>
@@ -51,9 +53,9 @@ def held(finding: Finding) -> str:
 def basis(finding: Finding) -> str:
     counts = {len(seeds) for seeds in finding.seeds.values()}
     seeds = f"{min(counts)}" if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
-    return (
-        f"{seeds} seed{'s' if seeds != '1' else ''}, at least {finding.examples:,} test sequences per length and seed"
-    )
+    fewest, most = finding.examples
+    examples = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
+    return f"{seeds} seed{'s' if seeds != '1' else ''}, {examples} test sequences per length and seed"
 
 
 def _table(finding: Finding, panel: Panel) -> str:
@@ -68,26 +70,31 @@ def _table(finding: Finding, panel: Panel) -> str:
     return f'<div class="wide"><table><thead>{header}</thead><tbody>{rows}</tbody></table></div>'
 
 
-def _cell(cell: Cell | None, panel: Panel) -> str:
-    if cell is None:
-        return "<td></td>"
+def mean_and_interval(cell: Cell, panel: Panel) -> tuple[str, str]:
+    """In percent, or an edit distance; of one seed alone there is no interval."""
     close = panel.quantity == "edit distance" or NEARLY_ALL <= cell.mean < 1.0
     scale, digits = 1.0 if panel.quantity == "edit distance" else 100.0, 2 if close else 1
     low, high = cell.interval
-    interval = f"{scale * low:.{digits}f}–{scale * high:.{digits}f}" if len(cell.values) > 1 else "one seed"
-    return f"<td>{scale * cell.mean:.{digits}f}<small>{interval}</small></td>"
+    interval = f"{scale * low:.{digits}f}–{scale * high:.{digits}f}" if len(cell.values) > 1 else ""
+    return f"{scale * cell.mean:.{digits}f}", interval
+
+
+def _cell(cell: Cell | None, panel: Panel) -> str:
+    if cell is None:
+        return "<td></td>"
+    mean, interval = mean_and_interval(cell, panel)
+    return f"<td>{mean}<small>{interval or 'one seed'}</small></td>"
 
 
 def _published_row(finding: Finding, panel: Panel, arm: str) -> str:
-    if panel.quantity != "accuracy":
-        return ""
-    numbers = {
-        p.length: p for p in finding.experiment.published if p.arm == arm and p.distribution == panel.distribution
-    }
-    if not numbers:
-        return ""
-    cells = "".join(f"<td>{numbers[n].text if n in numbers else ''}</td>" for n in finding.experiment.lengths)
-    return f'<tr class="paper"><td>… in the paper</td>{cells}<td></td></tr>'
+    rows = printed_rows(finding, panel, arm, finding.experiment.lengths)
+    return "".join(f'<tr class="paper">{"".join(f"<td>{text}</td>" for text in (*row, ""))}</tr>' for row in rows)
+
+
+def printed_rows(finding: Finding, panel: Panel, arm: str, lengths: Sequence[int]) -> list[list[str]]:
+    """A row of the paper's numbers, where it prints any."""
+    numbers = finding.experiment.printed(arm, panel)
+    return [[IN_THE_PAPER, *(numbers[n].text if n in numbers else "" for n in lengths)]] if numbers else []
 
 
 def finding_text(finding: Finding) -> str:
@@ -95,19 +102,14 @@ def finding_text(finding: Finding) -> str:
     text = f"{finding.experiment.name}: {finding.verdict} ({basis(finding)})\n"
     for panel in finding.experiment.panels:
         lengths = finding.experiment.lengths
-        rows = [
-            [arm.label, *(_short(finding.cell(arm.label, panel, n), panel) for n in lengths)]
-            for arm in finding.experiment.arms
-        ]
+        rows = []
+        for arm in finding.experiment.arms:
+            cells = (finding.cell(arm.label, panel, n) for n in lengths)
+            rows.append([arm.label, *("" if cell is None else mean_and_interval(cell, panel)[0] for cell in cells)])
+            rows += printed_rows(finding, panel, arm.label, lengths)
         text += f"{panel.title}\n{text_table(['', *(str(n) for n in lengths)], rows)}"
-    remark = f"{finding.experiment.remark}\n" if finding.experiment.remark else ""
+    remark = f"{REMARK} {finding.experiment.remark}\n" if finding.experiment.remark else ""
     return text + remark + "".join(_claim_line(outcome) for outcome in finding.outcomes)
-
-
-def _short(cell: Cell | None, panel: Panel) -> str:
-    if cell is None:
-        return ""
-    return f"{cell.mean:.2f}" if panel.quantity == "edit distance" else f"{100 * cell.mean:.1f}"
 
 
 def _claim_line(outcome: Outcome) -> str:

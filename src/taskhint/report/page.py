@@ -68,7 +68,8 @@ def _rest(directory: Path) -> list[Series]:
 
 
 def report_page(series: Sequence[Series], findings: Sequence[Finding] = ()) -> str:
-    curves = _curves(series) if series else ""
+    tasks = dict.fromkeys(one.recipe.task.kind for one in series)
+    curves = "".join(_curves(kind, [one for one in series if one.recipe.task.kind == kind]) for kind in tasks)
     experiments = _experiments(findings) if findings else ""
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
@@ -88,14 +89,14 @@ go by the mean over the seeds alone. Reproduced: every claim holds; partly: some
 """
 
 
-def _curves(series: Sequence[Series]) -> str:
+def _curves(task: str, series: Sequence[Series]) -> str:
     distributions = list(dict.fromkeys(s.distribution for s in series))
     longest = max(s.recipe.task.lengths.longest for s in series)
     tables = "".join(
         f"<h2>{escape(name)} test sequences</h2>{_table([s for s in series if s.distribution == name])}"
         for name in sorted(distributions, key=lambda name: (name != "uniform", name))
     )
-    return f"""<h1>Accuracy by length</h1>
+    return f"""<h1>Accuracy by length: {escape(task)}</h1>
 <p class="lead">Trained on inputs of at most {longest} symbols, measured on longer ones. A sequence counts only if every
 token of its answer is right.</p>
 {as_svg(curves_figure(series))}

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from taskhint.recipe import Recipe, Scale
+from taskhint.recipe import SCALES, Recipe, Scale
 from taskhint.recipes import find_recipe
 
 Quantity = Literal["accuracy", "edit distance", "min-finding", "identity+successor"]
 PAPER_LONGEST = 100
+PAPER_EXAMPLES = 100_000
 MECHANISMS: tuple[Quantity, ...] = ("min-finding", "identity+successor")
 
 
@@ -123,11 +124,19 @@ class Experiment:
     published: tuple[Published, ...] = ()
     examples: int = 1000  # test sequences per length
     beyond: bool = False  # not the paper's, but about its claims
+    scales: tuple[Scale, ...] = SCALES  # at which it makes sense
     remark: str = ""  # what a reader of the numbers has to know
 
-    def examples_at(self, length: int) -> int:
+    def examples_at(self, length: int, scale: Scale) -> int:
         """Sequences longer than the paper's longest are slow: a tenth of them must do."""
-        return self.examples if length <= PAPER_LONGEST else max(1000, self.examples // 10)
+        examples = PAPER_EXAMPLES if scale == "paper" else self.examples
+        return examples if length <= PAPER_LONGEST else max(1000, examples // 10)
+
+    def printed(self, arm: str, panel: Panel) -> dict[int, Published]:
+        """What the paper prints of an arm in a panel, by length."""
+        if panel.quantity != "accuracy":
+            return {}
+        return {p.length: p for p in self.published if (p.arm, p.distribution) == (arm, panel.distribution)}
 
     @property
     def distributions(self) -> dict[str, bool]:

@@ -26,7 +26,7 @@ from taskhint.reproduce.experiment import (
 )
 
 PAPER_WORDS = ("reproduced", "partly reproduced", "not reproduced")
-BEYOND_WORDS = ("yes", "in part", "no")
+BEYOND_WORDS = ("yes", "in part", "not shown")
 FLOOR = 0.01  # accuracies below it are no better than one another
 
 
@@ -92,24 +92,24 @@ class Finding:
     def cell(self, arm: str, panel: Panel, length: int) -> Cell | None:
         found = (seed.value(panel, length) for seed in self.seeds[arm])
         values = tuple(value for value in found if value is not None)
-        return Cell(values, math.inf if panel.quantity == "edit distance" else 1.0) if values else None
+        return Cell(values, length if panel.quantity == "edit distance" else 1.0) if values else None
 
     @property
     def fewest_seeds(self) -> int:
         return min(len(seeds) for seeds in self.seeds.values())
 
     @property
-    def examples(self) -> int:
-        """The fewest test sequences behind any number."""
-        counts = (
+    def examples(self) -> tuple[int, int]:
+        """The fewest and the most test sequences behind a number."""
+        counts = {
             seed.examples(panel, length)
             for seeds in self.seeds.values()
             for seed in seeds
             for panel in self.experiment.panels
             for length in self.experiment.lengths
             if seed.value(panel, length) is not None
-        )
-        return min(counts, default=0)
+        }
+        return min(counts, default=0), max(counts, default=0)
 
     @cached_property
     def outcomes(self) -> tuple[Outcome, ...]:
@@ -151,7 +151,7 @@ def find_all(directory: Path, experiments: Iterable[Experiment], scale: Scale = 
     runs = find_runs(directory)
     by_recipe: dict[str, dict[int, Path]] = {}
     for path, recipe in runs:
-        if load_curves(path):
+        if load_curves(path) or load_shares(path).shares:
             by_recipe.setdefault(_key(recipe), {})[recipe.seed] = path
     loaded: dict[Path, Seed] = {}
     findings = []
