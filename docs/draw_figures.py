@@ -11,8 +11,8 @@ from statistics import geometric_mean
 from typing import Any
 
 from taskhint.evaluation.summary import find_runs, summarise
-from taskhint.figures.curves import COLOURS, MARKERS, curves_figure
-from taskhint.figures.probe_style import as_png, legend_below, new_figure, tidy
+from taskhint.figures.curves import curves_figure
+from taskhint.figures.style import COLOURS, MARKERS, as_png, legend_below, new_figure, tidy
 from taskhint.reproduce import find_experiment
 from taskhint.reproduce.experiment import Better, Panel
 from taskhint.reproduce.findings import Finding, find_all, welch

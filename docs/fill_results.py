@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import fmean
 
 from taskhint.figures.experiment import experiment_figure
-from taskhint.figures.probe_style import as_png
+from taskhint.figures.style import as_png
 from taskhint.report.experiment_page import WORDS, basis, held, mean_and_interval, printed_rows
 from taskhint.report.table import markdown_table
 from taskhint.reproduce import EXPERIMENTS

@@ -170,7 +170,7 @@ def measure(report: Callable[[str], None]) -> dict[str, Any]:
 
 def main(folder: str) -> None:
     from taskhint.figures.construct_precision import precision_figure
-    from taskhint.figures.curves import as_svg
+    from taskhint.figures.style import as_svg
 
     results = measure(lambda line: print(line, file=sys.stderr))
     write_atomically(Path(folder) / "precision.json", json_bytes(results))

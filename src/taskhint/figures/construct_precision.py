@@ -6,7 +6,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from taskhint.figures.curves import COLOURS
+from taskhint.figures.style import COLOURS
 
 
 def precision_figure(results: dict[str, Any]) -> Figure:

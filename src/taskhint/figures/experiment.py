@@ -10,8 +10,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from taskhint.figures.curves import COLOURS, MARKERS
-from taskhint.figures.probe_style import legend_below, mark_training, new_figure, tidy
+from taskhint.figures.style import COLOURS, MARKERS, legend_below, mark_training, new_figure, tidy
 from taskhint.reproduce.experiment import Panel
 from taskhint.reproduce.findings import Finding
 from taskhint.tasks import Sort

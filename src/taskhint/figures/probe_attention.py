@@ -7,8 +7,17 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from taskhint.figures.curves import COLOURS, MARKERS
-from taskhint.figures.probe_style import BLUE, PURPLE, VERMILION, legend_below, mark_training, new_figure, tidy
+from taskhint.figures.style import (
+    BLUE,
+    COLOURS,
+    MARKERS,
+    PURPLE,
+    VERMILION,
+    legend_below,
+    mark_training,
+    new_figure,
+    tidy,
+)
 from taskhint.probe.attention import AttentionByLength, AttentionMaps
 from taskhint.probe.comparison import Comparison, Interval
 from taskhint.probe.shares import Means

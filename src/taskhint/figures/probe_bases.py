@@ -6,7 +6,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from taskhint.figures.probe_style import BLUE, GREEN, GREY, VERMILION, legend_below, new_figure, tidy
+from taskhint.figures.style import BLUE, GREEN, GREY, VERMILION, legend_below, new_figure, tidy
 from taskhint.probe.bases import Bases
 
 PAIR_COLOURS = {"within encoder": BLUE, "within decoder": VERMILION, "between": GREEN}

@@ -6,8 +6,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from taskhint.figures.curves import COLOURS
-from taskhint.figures.probe_style import legend_below, new_figure, tidy
+from taskhint.figures.style import COLOURS, legend_below, new_figure, tidy
 from taskhint.probe.comparison import Comparison
 from taskhint.probe.first_errors import FirstErrors
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from matplotlib.figure import Figure
 
-from taskhint.figures.probe_style import draw_shares, legend_below, mark_training, new_figure, percent_axis, tidy
+from taskhint.figures.style import COLOURS, MARKERS, legend_below, mark_training, new_figure, percent_axis, tidy
 from taskhint.probe.comparison import Comparison
 from taskhint.probe.lens import StageCurves
 from taskhint.probe.mechanisms import MechanismCurves
+from taskhint.probe.shares import Share
 
 PANELS = {
     "min-finding": ("Min-finding", "⊥, after attention 1"),
@@ -29,9 +31,9 @@ def mechanisms_figure(curves: MechanismCurves, trained_up_to: int | None) -> Fig
     figure = new_figure(3.5 * len(shown) + 0.6, 3.9)
     panels: Any = figure.subplots(1, len(shown), squeeze=False, sharey=True)[0]
     for panel, name in zip(panels, shown, strict=True):
-        draw_shares(panel, curves.shares[name], 0, "whole")
+        _draw_shares(panel, curves.shares[name], 0, "whole")
         for number, (label, part) in enumerate(PARTS.get(name, {}).items()):
-            draw_shares(panel, curves.shares[part], number + 1, label, lw=1.1, ls="--", ms=3.5)
+            _draw_shares(panel, curves.shares[part], number + 1, label, lw=1.1, ls="--", ms=3.5)
         if name in PARTS:
             panel.get_lines()[0].set_label("all" if len(PARTS[name]) > 1 else "after attention 1")
             panel.legend(frameon=False, fontsize=8, loc="best")
@@ -49,7 +51,7 @@ def mechanisms_comparison(comparison: Comparison) -> Figure:
     panels: Any = figure.subplots(1, len(shown), squeeze=False, sharey=True)[0]
     for panel, name in zip(panels, shown, strict=True):
         for number, run in enumerate(comparison.runs):
-            draw_shares(panel, run.mechanisms.shares[name], number, run.name)
+            _draw_shares(panel, run.mechanisms.shares[name], number, run.name)
         tidy(panel, "\n".join(PANELS[name]), "input length")
         mark_training(panel, comparison.trained_up_to)
         percent_axis(panel)
@@ -69,10 +71,22 @@ def stages_figure(curves: StageCurves, trained_up_to: int | None) -> Figure:
         strict=True,
     ):
         for number, (stage, by_length) in enumerate(shares.items()):
-            draw_shares(panel, by_length, number, stage, ls="-" if "after" in stage else "--")
+            _draw_shares(panel, by_length, number, stage, ls="-" if "after" in stage else "--")
         tidy(panel, title, "input length")
         mark_training(panel, trained_up_to)
         percent_axis(panel)
     panels[0].set_ylabel("right next symbol is the largest, %")
     legend_below(figure, panels, 4)
     return figure
+
+
+def _draw_shares(panel: Any, shares: Mapping[int, Share], number: int, label: str, **style: Any) -> None:
+    """A share by length in percent with its interval; lengths without a position to ask are left out."""
+    asked = {length: share for length, share in shares.items() if share.share is not None}
+    colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
+    lengths = list(asked)
+    means = [100 * (share.share or 0.0) for share in asked.values()]
+    panel.plot(lengths, means, **{"color": colour, "marker": marker, "ms": 4.5, "lw": 1.6, "label": label, **style})
+    low = [100 * share.interval[0] for share in asked.values()]
+    high = [100 * share.interval[1] for share in asked.values()]
+    panel.fill_between(lengths, low, high, color=style.get("color", colour), alpha=0.15, lw=0)

@@ -6,7 +6,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from taskhint.figures.probe_style import BLUE, GREEN, GREY, PURPLE, VERMILION, new_figure, tidy
+from taskhint.figures.style import BLUE, GREEN, GREY, PURPLE, VERMILION, new_figure, tidy
 from taskhint.probe.lens import PositionProjection, Projections
 
 ROLE_STYLE = {

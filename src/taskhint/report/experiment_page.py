@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from taskhint.figures.curves import as_svg
 from taskhint.figures.experiment import experiment_figure
+from taskhint.figures.style import as_svg
 from taskhint.report.table import text_table
 from taskhint.reproduce.experiment import Panel
 from taskhint.reproduce.findings import Cell, Finding, Outcome

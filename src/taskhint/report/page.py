@@ -8,7 +8,8 @@ from pathlib import Path
 
 from taskhint.errors import UserError
 from taskhint.evaluation.summary import Point, Series, find_runs, summarise, updates_text
-from taskhint.figures.curves import as_svg, curves_figure
+from taskhint.figures.curves import curves_figure
+from taskhint.figures.style import as_svg
 from taskhint.files import write_atomically
 from taskhint.recipe import Muon, Recipe
 from taskhint.report.experiment_page import overview, section

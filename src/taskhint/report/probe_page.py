@@ -18,13 +18,12 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from taskhint.errors import UserError
-from taskhint.figures.curves import as_svg
 from taskhint.figures.probe_attention import heads_comparison, maps_figure, shares_figure, sharpness_figure
 from taskhint.figures.probe_bases import bases_figure
 from taskhint.figures.probe_errors import errors_comparison, errors_figure
 from taskhint.figures.probe_mechanisms import mechanisms_comparison, mechanisms_figure, stages_figure
 from taskhint.figures.probe_projections import projection_figure
-from taskhint.figures.probe_style import as_png
+from taskhint.figures.style import as_png, as_svg
 from taskhint.files import write_atomically
 from taskhint.probe.comparison import Comparison, compare
 from taskhint.probe.mechanisms import MechanismCurves

@@ -1,9 +1,9 @@
-"""What all figures of probes share."""
+"""What all figures share."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import matplotlib
@@ -12,9 +12,9 @@ matplotlib.use("Agg")
 
 from matplotlib.figure import Figure
 
-from taskhint.figures.curves import COLOURS, MARKERS
-from taskhint.probe.shares import Share
-
+# Okabe and Ito's palette: told apart with any colour vision; markers differ too, for print.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
+MARKERS = "osD^vPX*"
 GREY = "#8a8a8a"
 BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY = COLOURS[:6]
 
@@ -51,18 +51,6 @@ def percent_axis(panel: Any) -> None:
     panel.set_xlim(left=0)
 
 
-def draw_shares(panel: Any, shares: Mapping[int, Share], number: int, label: str, **style: Any) -> None:
-    """A share by length in percent with its interval; lengths without a position to ask are left out."""
-    asked = {length: share for length, share in shares.items() if share.share is not None}
-    colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
-    lengths = list(asked)
-    means = [100 * (share.share or 0.0) for share in asked.values()]
-    panel.plot(lengths, means, **{"color": colour, "marker": marker, "ms": 4.5, "lw": 1.6, "label": label, **style})
-    low = [100 * share.interval[0] for share in asked.values()]
-    high = [100 * share.interval[1] for share in asked.values()]
-    panel.fill_between(lengths, low, high, color=style.get("color", colour), alpha=0.15, lw=0)
-
-
 def legend_below(figure: Figure, panels: Sequence[Any], columns: int) -> None:
     """One legend for all panels, an entry per label."""
     found: dict[str, Any] = {}
@@ -83,3 +71,12 @@ def as_png(figure: Figure) -> bytes:
     data = io.BytesIO()
     figure.savefig(data, format="png", dpi=130, metadata={"Software": None})
     return data.getvalue()
+
+
+def as_svg(figure: Figure) -> str:
+    """An <svg> element to put into a page."""
+    text = io.StringIO()
+    with matplotlib.rc_context({"svg.hashsalt": "taskhint", "svg.fonttype": "none"}):
+        figure.savefig(text, format="svg", metadata={"Date": None})
+    svg = text.getvalue()
+    return svg[svg.index("<svg") :]
