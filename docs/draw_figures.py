@@ -16,6 +16,7 @@ from taskhint.figures.style import COLOURS, MARKERS, as_png, legend_below, new_f
 from taskhint.reproduce import find_experiment
 from taskhint.reproduce.experiment import Better, Panel
 from taskhint.reproduce.findings import Finding, find_all, welch
+from taskhint.reproduce.hints import COMPARED_AT
 
 ROOT = Path(__file__).parent.parent
 FIGURES = ROOT / "docs" / "figures"
@@ -27,12 +28,14 @@ LINES = {
 REGIMES = {
     "hint-muon": "Muon",
     "hint-long": "Muon",
-    "hint-adam": "Adam",
+    "hint-adam": "Adam at 0.001",
+    "hint-adam-faster": "Adam at 0.006",
     "hint-tempered": "Muon, tempered",
     "hint-long-tempered": "Muon, tempered",
-    "hint-adam-tempered": "Adam, tempered",
+    "hint-adam-tempered": "Adam at 0.001, tempered",
     "hint-share": "Muon, tempered",
     "hint-definition": "Muon, tempered",
+    "hint-best-recipe": "sort/best",
 }
 LOSSES = {"hint-muon": "constant attention", "hint-tempered": "tempered attention"}
 PAPER = {"the paper's best (successor hint): 92.6": 92.6, "the paper's plain training: under 1": 1.0}
@@ -85,15 +88,14 @@ def draw_hints() -> None:
     findings = find_all(ROOT / "results" / "reproduce", [find_experiment(name) for name in REGIMES])
     compared = [pair for finding in findings for pair in comparisons(finding)]
     rows = list(dict.fromkeys(row_label(finding, claim) for finding, claim in compared))
-    lengths = sorted({claim.length for _, claim in compared})
     figure = new_figure(10.4, 1.3 + 0.3 * len(rows))
-    panels: Any = figure.subplots(1, len(lengths), sharey=True, squeeze=False)[0]
-    for panel, length in zip(panels, lengths, strict=True):
+    panels: Any = figure.subplots(1, len(COMPARED_AT), sharey=True)
+    for panel, length in zip(panels, COMPARED_AT, strict=True):
         for finding, claim in compared:
             if claim.length == length:
                 draw_difference(panel, finding, claim, len(rows) - rows.index(row_label(finding, claim)))
         panel.axvline(0, color="#000000", lw=0.8)
-        tidy(panel, f"length {length}", "hint minus no hint, percentage points")
+        tidy(panel, f"length {length}", "points (hint − no hint)")
         panel.set_xlim(-105, 105)
         panel.set_ylim(0.3, len(rows) + 0.7)
         panel.set_yticks(range(len(rows), 0, -1), rows)
@@ -114,7 +116,7 @@ def comparisons(finding: Finding) -> list[tuple[Finding, Better]]:
 
 def row_label(finding: Finding, claim: Better) -> str:
     regime, what = REGIMES[finding.experiment.name], claim.better.removeprefix("hint")
-    return regime + what if what.endswith("times the updates") or not what else f"{regime}; hint{what}"
+    return regime + what if what.endswith("the updates") or not what else f"{regime}; hint{what}"
 
 
 def draw_difference(panel: Any, finding: Finding, claim: Better, height: int) -> None:

@@ -2,7 +2,7 @@
 
     .venv/bin/python docs/try_levers.py runs/levers
 
-Trains what is missing in that directory, two runs at a time, and goes on where it stopped; about 25 minutes in all on
+Trains what is missing in that directory, two runs at a time, and goes on where it stopped; about 20 minutes in all on
 two cores. docs/fill_results.py makes the table of docs/best.md from the file.
 """
 
@@ -50,8 +50,6 @@ CHANGES: dict[str, tuple[str, ...]] = {
     "depth 1": ("model.depth=1",),
     "depth 3": ("model.depth=3",),
     "width 64": ("model.width=64", "model.mlp_width=128"),
-    "width 256": ("model.width=256", "model.mlp_width=512"),
-    "8 heads": ("model.heads=8",),
     "attention only": ("model.mlp_width=0",),
     "batches of 512, half the updates": ("batch_size=512", f"warmup_steps={UPDATES // 40}", f"steps={UPDATES // 2}"),
     "learning rate 0.01": ("learning_rate=0.01",),

@@ -21,8 +21,8 @@ def curves_figure(series: Sequence[Series]) -> Figure:
         for one in (s for s in series if s.distribution == distribution):
             _draw(panel, one, labels.index(one.label))
         tidy(panel, f"{distribution} test sequences", "input length")
-        percent_axis(panel)
         mark_training(panel, longest)
+        percent_axis(panel)  # behind the mark, so that it is in the picture
     panels[0].set_ylabel("sequences without an error, %")
     legend_below(figure, panels, 1 if len(panels) == 1 else 2)
     return figure

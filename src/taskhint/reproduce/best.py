@@ -48,5 +48,9 @@ EXPERIMENTS = (
             *(NotBetter(OTHER_N, BEST_HALF.label, 100, distribution) for distribution in ("uniform", "rep:5")),
         ),
         beyond=True,
+        remark="Every part counts, the more the longer the input: at length 200 it is 91% of uniform sequences with "
+        "all parts, and 0%, 6%, 30% and 0% with one left out, in the order of the table. At 100 leaving out dense "
+        "sequences, or on uniform symbols queries and keys of one size, is within what three seeds can tell. Whether n "
+        "counts visible keys or the symbols before ⊥ makes no difference that they could.",
     ),
 )

@@ -236,6 +236,7 @@ EXPERIMENTS = (
         "are no min-finding, so it is asked to exceed them too, by thresholds of our own (50% at 50, 75% at 100). With "
         "tempered attention, which the paper does not look into, Identity+Successor is far more frequent with the "
         "hint, and clear of the spread of the seeds at 50 and at 100; with constant attention it is so after four "
-        "times the updates (the page on hints).",
+        "times the updates. With Adam instead of Muon both mechanisms are there, if not at all lengths "
+        "(mechanisms-adam, on the page on hints).",
     ),
 )
