@@ -53,7 +53,6 @@ CHANGES: dict[str, tuple[str, ...]] = {
     "attention only": ("model.mlp_width=0",),
     "batches of 512, half the updates": ("batch_size=512", f"warmup_steps={UPDATES // 40}", f"steps={UPDATES // 2}"),
     "learning rate 0.01": ("learning_rate=0.01",),
-    "no weight decay": ("optimiser.weight_decay=0.0",),
 }
 AVERAGED = {"mean of the weights of the last 300 updates": 300, "mean of the weights of the last 900 updates": 900}
 
