@@ -23,15 +23,15 @@ setup: .venv/.installed
 
 docs: setup  ## write anew what the pages take from recipes and results: tables and figures
 	$(BIN)/taskhint list --markdown > docs/recipes.md
-	$(BIN)/python docs/fill_results.py
-	$(BIN)/python docs/draw_figures.py
-	$(BIN)/python -m taskhint.bench.page results/bench.json docs/performance.md
+	$(BIN)/python tools/fill_results.py
+	$(BIN)/python tools/draw_figures.py
+	$(BIN)/python -m benchmarks.page results/bench.json docs/performance.md
 
 bench: .venv/.bench  ## time everything beside other libraries (a quarter of an hour), fill docs/performance.md with it
 	mkdir -p results
-	$(BIN)/taskhint bench all --json > results/bench.json.tmp
+	$(BIN)/python -m benchmarks all --json > results/bench.json.tmp
 	mv results/bench.json.tmp results/bench.json
-	$(BIN)/python -m taskhint.bench.page results/bench.json docs/performance.md
+	$(BIN)/python -m benchmarks.page results/bench.json docs/performance.md
 
 .venv/.bench: .venv/.installed requirements-bench.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-bench.lock

@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from taskhint.model.config import ModelConfig
-from taskhint.recipe import Muon, Recipe
 from taskhint.recipes import find_recipe
-from taskhint.run import Run
+from taskhint.recipes.recipe import Muon, Recipe
+from taskhint.runs.run import Run
 from taskhint.tasks import Sort
 from taskhint.tasks.lengths import Lengths
-from taskhint.trainer import train
+from taskhint.training.loop import train
 
 torch.set_num_threads(2)
 

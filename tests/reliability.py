@@ -27,8 +27,8 @@ from typing import Any
 
 from taskhint.cli import main
 from taskhint.model.config import ModelConfig
-from taskhint.recipe import Recipe
 from taskhint.recipes import find_recipe
+from taskhint.recipes.recipe import Recipe
 
 OPERATIONS = ("open", "write", "fsync", "replace", "rename", "mkdir", "unlink", "rmdir", "truncate", "ftruncate")
 
@@ -76,7 +76,7 @@ def ended(child: int) -> int:
 
 
 def train_into(out: Path, recipe: Recipe) -> None:
-    from taskhint.trainer import train
+    from taskhint.training.loop import train
 
     train(recipe, out)
 

@@ -16,25 +16,26 @@ import torch
 from torch.nn import functional
 from torch.utils.flop_counter import FlopCounterMode
 
-from taskhint.bench import contestants as contest
-from taskhint.bench import cost, data, evaluation, growth, memory, page, profiling, training
-from taskhint.bench.command import PARTS, as_text, run_bench
-from taskhint.bench.contestants import PACKAGES, contestants, padded
-from taskhint.bench.limit import Room, unavoidable
-from taskhint.bench.padded import PaddedBatch
-from taskhint.bench.tables import TABLES
-from taskhint.cli import main
+from benchmarks import contestants as contest
+from benchmarks import data, evaluation, growth, memory, page, profiling, training
+from benchmarks.__main__ import main as bench
+from benchmarks.command import PARTS, as_text, run_bench
+from benchmarks.contestants import PACKAGES, contestants, padded
+from benchmarks.limit import Room, unavoidable
+from benchmarks.padded import PaddedBatch
+from benchmarks.tables import TABLES
 from taskhint.data.batch import make_batch
 from taskhint.data.dataset import Dataset, fresh_examples
-from taskhint.errors import UserError
 from taskhint.evaluation import exact
-from taskhint.files import read_json
 from taskhint.model.config import ModelConfig
 from taskhint.model.decoder import Decoder
-from taskhint.recipe import Adam, Muon, Recipe
 from taskhint.recipes import find_recipe
+from taskhint.recipes.recipe import Adam, Muon, Recipe
+from taskhint.system.errors import UserError
+from taskhint.system.files import read_json
 from taskhint.tasks import Count, Increment, Sort
 from taskhint.tasks.lengths import Lengths
+from taskhint.training import cost
 
 ROOT = Path(__file__).parent.parent
 SMALL = ModelConfig(width=32, heads=2, mlp_width=64, depth=2)
@@ -101,7 +102,7 @@ def test_missing_packages_are_one_clear_line(
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     for part in ("train", "evaluate", "all"):
-        assert main(["bench", part, "--json"]) == 2
+        assert bench([part, "--json"]) == 2
         said = capsys.readouterr()
         assert said.out == "" and said.err.count("\n") == 1 and "pip install 'taskhint[bench]'" in said.err
 
@@ -110,7 +111,7 @@ def test_missing_packages_are_one_clear_line(
     ("words", "said"), [(["trian"], "'train'"), (["cost", "--rounds", "0"], "at least 1"), ([], "PART")]
 )
 def test_bad_input_is_one_clear_line(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", *words]) == 2
+    assert bench([*words]) == 2
     error = capsys.readouterr().err
     assert said in error and error.count("\n") == 1
 
@@ -324,7 +325,7 @@ def test_peak_memory_is_that_of_the_child_alone(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_cost_prints_one_document(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "cost", "--json"]) == 0
+    assert bench(["cost", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["cost"]["experiments"]["sort/standard, depth 12"]["parameters"] > 90_000_000
     assert run_bench("cost").keys() == {"machine", "cost"}

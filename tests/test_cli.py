@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from taskhint.cli import main
-from taskhint.errors import UserError
-from taskhint.listing import as_markdown
+from taskhint.cli.listing import as_markdown
 from taskhint.recipes import ENTRIES, find_recipe
-from taskhint.run import Run
-from taskhint.trainer import train
+from taskhint.runs.run import Run
+from taskhint.system.errors import UserError
+from taskhint.training.loop import train
 from tests.conftest import small
 
 

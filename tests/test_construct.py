@@ -17,15 +17,15 @@ from taskhint.cli import main
 from taskhint.construct import FORMATS, build, construct, coordinates_of, make_plan
 from taskhint.construct.precision import hard_inputs
 from taskhint.data.batch import make_batch
-from taskhint.errors import UserError
 from taskhint.evaluation.exact import evaluate
-from taskhint.model.decode import greedy
 from taskhint.model.decoder import Decoder
+from taskhint.model.decoding import greedy
 from taskhint.model.trace import Trace
-from taskhint.run import Run, load
+from taskhint.runs.run import Run, load
+from taskhint.system.errors import UserError
 from taskhint.tasks import Sort
 from taskhint.tasks.task import Examples
-from taskhint.trainer import train
+from taskhint.training.loop import train
 
 Q, N = 20, 64
 

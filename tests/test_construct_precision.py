@@ -14,7 +14,7 @@ from taskhint.construct import FORMATS, build, largest_length, make_plan, most_s
 from taskhint.construct.counting import counts_right
 from taskhint.construct.plan import as_dtype, exact_length
 from taskhint.construct.precision import Strict, hard_inputs, sorts, strict
-from taskhint.figures.construct_precision import precision_figure
+from taskhint.construct.precision_figure import precision_figure
 from taskhint.model.places import Places
 
 ALL = list(itertools.product(FORMATS, (False, True)))

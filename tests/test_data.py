@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from taskhint.data.batch import make_batch
 from taskhint.data.dataset import Dataset, fresh_examples
-from taskhint.errors import UserError
 from taskhint.recipes import find_recipe
+from taskhint.system.errors import UserError
 from taskhint.tasks import TASKS, Carry, Count, Increment, Sort, Task
-from taskhint.trainer import batch_for
+from taskhint.training.loop import batch_for
 
 
 @settings(deadline=None)

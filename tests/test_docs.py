@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from taskhint.recipe import Recipe
+from taskhint.recipes.recipe import Recipe
 from taskhint.tasks import TASKS
 from tests.test_tasks import rows_of
 

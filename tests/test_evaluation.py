@@ -10,14 +10,14 @@ import pytest
 import torch
 
 from taskhint.data.dataset import fresh_examples
-from taskhint.errors import UserError
 from taskhint.evaluation.bites import beginnings, best_bite, can_be_cut
 from taskhint.evaluation.curve import LengthCurve, Score, load_curves, save_curve
 from taskhint.evaluation.exact import decode_failed, evaluate, judge, score
 from taskhint.evaluation.summary import find_runs, summarise
-from taskhint.run import Run, new_decoder
+from taskhint.runs.run import Run, new_decoder
+from taskhint.system.errors import UserError
 from taskhint.tasks import Increment, Sort, Task
-from taskhint.trainer import train
+from taskhint.training.loop import train
 from tests.conftest import small
 from tests.reference import slow_greedy
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from docs import try_levers
-from taskhint.checkpoint import WEIGHTS
 from taskhint.data.dataset import fresh_examples
 from taskhint.recipes import find_recipe
-from taskhint.run import new_decoder, weight_shapes
+from taskhint.runs.checkpoint import WEIGHTS
+from taskhint.runs.run import new_decoder, weight_shapes
 from taskhint.tasks import Sort
-from taskhint.trainer import train
+from taskhint.training.loop import train
+from tools import try_levers
 
 TINY = ("model.width=16", "model.mlp_width=16", "batch_size=8", "warmup_steps=1", "steps=5", "checkpoint_every=1")
 

@@ -11,14 +11,14 @@ import torch
 
 from taskhint.data.batch import Group, make_batch
 from taskhint.data.dataset import Dataset, fresh_examples
-from taskhint.errors import UserError
-from taskhint.model.attention import grouped_attend, plain_grouped_attend
+from taskhint.model.attention.block_attention import grouped_attend, plain_grouped_attend
+from taskhint.model.attention.symbol_counts import attend_by_counts
+from taskhint.model.attention.varlen import varlen_attend
 from taskhint.model.config import ModelConfig
-from taskhint.model.counted import attend_by_counts
-from taskhint.model.decode import greedy
 from taskhint.model.decoder import Decoder
+from taskhint.model.decoding import greedy
 from taskhint.model.trace import trace_names
-from taskhint.model.varlen import varlen_attend
+from taskhint.system.errors import UserError
 from taskhint.tasks import Carry, Count, Fill, Increment, Sort, Successor, Task
 from tests.reference import padded_logits, padded_loss, slow_greedy
 
@@ -184,7 +184,7 @@ def causal_by_hand(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, 
 @pytest.mark.parametrize("tail", [False, True])
 def test_the_variable_length_path_means_the_same(monkeypatch: pytest.MonkeyPatch, tail: bool) -> None:
     """There is no GPU here: the kernel is replaced by what it promises; the layout around it is what is tested."""
-    monkeypatch.setattr("taskhint.model.varlen.varlen_attn", causal_by_hand)
+    monkeypatch.setattr("taskhint.model.attention.varlen.varlen_attn", causal_by_hand)
     groups = make_batch(Sort(), Dataset(Sort(), 0, 10**6).examples(range(20))).groups
     tokens = sum(group.count * group.length for group in groups)
     asking = sum(group.count * (group.tail if tail else group.length) for group in groups)
@@ -222,7 +222,7 @@ def test_looking_at_symbols_is_looking_at_tokens(
         taken.append(attend_by_counts(*given))
         return taken[-1]
 
-    monkeypatch.setattr("taskhint.model.attention.attend_by_counts", watched)
+    monkeypatch.setattr("taskhint.model.attention.block_attention.attend_by_counts", watched)
     task = Sort(symbols=5)
     decoder = decoder_for(VARIANTS[name], task, dtype)
     batch = make_batch(task, [fresh_examples(task, 0, length, 0, 7) for length in (12, 30)])

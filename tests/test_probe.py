@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from taskhint.checkpoint import WEIGHTS
 from taskhint.construct import build, make_plan
 from taskhint.construct.coordinates import Coordinates
 from taskhint.construct.sorting import CANDIDATES_HEAD, REMAINING_HEAD, SUCCESSOR_HEAD
-from taskhint.errors import UserError
 from taskhint.model.config import ModelConfig
 from taskhint.model.decoder import Decoder
 from taskhint.probe import (
@@ -31,7 +29,9 @@ from taskhint.probe import (
 from taskhint.probe.lens import stages
 from taskhint.probe.shares import share_of, wilson
 from taskhint.probe.view import view_of_prompt
-from taskhint.run import Run, create, new_decoder, save_checkpoint, weight_shapes
+from taskhint.runs.checkpoint import WEIGHTS
+from taskhint.runs.run import Run, create, new_decoder, save_checkpoint, weight_shapes
+from taskhint.system.errors import UserError
 from taskhint.tasks import Increment, Sort
 from tests.conftest import small
 

@@ -10,11 +10,11 @@ import pytest
 
 from taskhint.cli import main
 from taskhint.construct import construct
-from taskhint.errors import UserError
 from taskhint.probe.study import make_plan, study
-from taskhint.recipe import Recipe
+from taskhint.recipes.recipe import Recipe
 from taskhint.report.probe_page import named, section_of
-from taskhint.run import Run, create, load, new_decoder, save_checkpoint
+from taskhint.runs.run import Run, create, load, new_decoder, save_checkpoint
+from taskhint.system.errors import UserError
 from taskhint.tasks import Count, Sort
 from tests.conftest import small
 from tests.test_cli import fails

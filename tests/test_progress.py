@@ -7,14 +7,14 @@ import threading
 
 import pytest
 
-from taskhint.parallel import _watch
-from taskhint.progress import QUIET_SECONDS, Progress
+from taskhint.sweeps.local import _watch
+from taskhint.system.progress import QUIET_SECONDS, Progress
 
 
 def printed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, pace: float) -> list[str]:
     """What work of 100 steps prints that takes so many seconds per step."""
     clock = [0.0]
-    monkeypatch.setattr("taskhint.progress.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("taskhint.system.progress.time.monotonic", lambda: clock[0])
     with Progress(100, "work") as bar:
         for done in range(1, 101):
             bar.advance_to(done)
@@ -41,7 +41,7 @@ def test_steps_done_before_do_not_count_as_fast(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = [0.0]
-    monkeypatch.setattr("taskhint.progress.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("taskhint.system.progress.time.monotonic", lambda: clock[0])
     reports = iter([(0, 21), (1, 41), (0, 30)])  # the runs go on from 20 and 40 of 50 steps
 
     class Reports:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from taskhint.random_bits import MAX_INDEX, TEST_STREAM, RandomBits, keyed_words
+from taskhint.tasks.random_bits import MAX_INDEX, TEST_STREAM, RandomBits, keyed_words
 
 
 @given(st.integers(0, 2**31 - 1), st.integers(0, 63), st.lists(st.integers(0, MAX_INDEX - 1), min_size=1, max_size=5))

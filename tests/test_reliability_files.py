@@ -15,13 +15,13 @@ import pytest
 import safetensors.torch
 import torch
 
-from taskhint.checkpoint import MANIFEST, OPTIMISER, STATE, WEIGHTS, Checkpoint
 from taskhint.cli import main
-from taskhint.errors import DivergedError, MachineError, UserError
 from taskhint.evaluation.curve import load_curves
 from taskhint.evaluation.exact import evaluate
-from taskhint.run import Run, create, load, new_decoder, save_checkpoint
-from taskhint.trainer import batch_for, train
+from taskhint.runs.checkpoint import MANIFEST, OPTIMISER, STATE, WEIGHTS, Checkpoint
+from taskhint.runs.run import Run, create, load, new_decoder, save_checkpoint
+from taskhint.system.errors import DivergedError, MachineError, UserError
+from taskhint.training.loop import batch_for, train
 from tests.reliability import command, contents, tiny
 
 HERE = Path(__file__).parent.parent

@@ -18,17 +18,17 @@ import safetensors.torch
 import torch
 from hypothesis import HealthCheck, given, settings
 
-from taskhint.checkpoint import MANIFEST, STATE, WEIGHTS, Checkpoint, State
-from taskhint.environment import History, read_history
-from taskhint.errors import UserError
 from taskhint.evaluation.curve import LengthCurve, Score, load_curves, save_curve
-from taskhint.files import json_bytes, read_json
-from taskhint.metrics import Metrics, Position
-from taskhint.recipe import Recipe
-from taskhint.run import Run, load, new_decoder, weight_shapes
-from taskhint.tensors import read_tensors
-from taskhint.trainer import train
-from taskhint.typed import from_json
+from taskhint.recipes.recipe import Recipe
+from taskhint.runs.checkpoint import MANIFEST, STATE, WEIGHTS, Checkpoint, State
+from taskhint.runs.environment import History, read_history
+from taskhint.runs.metrics import Metrics, Position
+from taskhint.runs.run import Run, load, new_decoder, weight_shapes
+from taskhint.runs.tensors import read_tensors
+from taskhint.system.errors import UserError
+from taskhint.system.files import json_bytes, read_json
+from taskhint.system.serialise import from_json
+from taskhint.training.loop import train
 from tests.reliability import tiny
 
 MEMORY = 400 * 1024 * 1024  # what a loader may take at most, on top of what is there

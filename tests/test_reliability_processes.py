@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from taskhint.cli import main
-from taskhint.run import load
+from taskhint.runs.run import load
 from tests.reliability import command, contents, tiny
 
 HERE = Path(__file__).parent.parent
@@ -22,8 +22,8 @@ LONG = tiny(steps=100_000, checkpoint_every=50_000, log_every=1)
 JOBS = """
 from pathlib import Path
 from taskhint.cli import main
-from taskhint import demo
-from taskhint.parallel import Job
+from taskhint.cli import demo
+from taskhint.sweeps.local import Job
 from tests.reliability import tiny
 import sys
 
@@ -108,9 +108,9 @@ def test_a_run_stopped_by_a_signal_goes_on_to_the_same_bytes(tmp_path: Path) -> 
 
 
 SLOW_SAVE = """
-import sys, time, taskhint.trainer
+import sys, time, taskhint.training.loop
 from taskhint.cli import main
-taskhint.trainer.save_checkpoint = lambda *rest: time.sleep(600)
+taskhint.training.loop.save_checkpoint = lambda *rest: time.sleep(600)
 sys.exit(main(sys.argv[1:]))
 """
 

@@ -9,21 +9,21 @@ from pathlib import Path
 import pytest
 from scipy.stats import ttest_ind
 
-from taskhint import parallel
-from taskhint.campaign import jobs_for, listing, reproduce
 from taskhint.cli import main
-from taskhint.errors import UserError
+from taskhint.cli.campaign import jobs_for, listing, reproduce
 from taskhint.evaluation.curve import LengthCurve, Score, save_curve
-from taskhint.figures.experiment import experiment_figure
-from taskhint.files import json_bytes, write_atomically
-from taskhint.parallel import Measurement
+from taskhint.experiments import EXPERIMENTS
+from taskhint.experiments.experiment import Arm, AtLeast, AtMost, Better, Experiment, NotBetter, Panel, Published
+from taskhint.experiments.findings import Finding, clear_difference, find_all
+from taskhint.experiments.marker import MARKER
 from taskhint.probe.shares_file import save_shares
-from taskhint.recipe import SCALES, Scale
+from taskhint.recipes.recipe import SCALES, Scale
+from taskhint.report.experiment_figure import experiment_figure
 from taskhint.report.page import write_report
-from taskhint.reproduce import EXPERIMENTS
-from taskhint.reproduce.experiment import Arm, AtLeast, AtMost, Better, Experiment, NotBetter, Panel, Published
-from taskhint.reproduce.findings import Finding, clear_difference, find_all
-from taskhint.reproduce.marker import MARKER
+from taskhint.sweeps import local as parallel
+from taskhint.sweeps.local import Measurement
+from taskhint.system.errors import UserError
+from taskhint.system.files import json_bytes, write_atomically
 
 TINY = ("batch_size=8", "warmup_steps=1", "steps=3", "model.width=16", "model.mlp_width=16")
 SMALL = Experiment(

@@ -10,16 +10,16 @@ from statistics import fmean
 
 import pytest
 
-from docs import fill_results
 from taskhint.evaluation.curve import load_curves
 from taskhint.evaluation.exact import score
+from taskhint.experiments import EXPERIMENTS
+from taskhint.experiments.experiment import Arm, Experiment, Panel
+from taskhint.experiments.findings import find_all
+from taskhint.experiments.marker import read_marker
 from taskhint.recipes import ENTRIES
 from taskhint.report.page import write_report
-from taskhint.reproduce import EXPERIMENTS
-from taskhint.reproduce.experiment import Arm, Experiment, Panel
-from taskhint.reproduce.findings import find_all
-from taskhint.reproduce.marker import read_marker
-from taskhint.run import load
+from taskhint.runs.run import load
+from tools import fill_results
 
 ROOT = Path(__file__).parent.parent
 REPRODUCED = ROOT / "results" / "reproduce"

@@ -7,44 +7,21 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent / "src" / "taskhint"
 
-# Each module may import from those above it in this list (and from its own package).
-LAYERS = [
-    "errors",
-    "vocab",
-    "random_bits",
+# Each room may import from those above it in this list (and from itself).
+ROOMS = [
+    "system",
     "tasks",
     "data",
-    "typed",
     "model",
-    "recipe",
     "recipes",
-    "files",
-    "lock",
-    "signals",
-    "metrics",
-    "environment",
-    "tensors",
-    "threads",
-    "allocator",
-    "checkpoint",
-    "progress",
-    "optim",
-    "run",
-    "failure",
-    "trainer",
+    "runs",
+    "training",
     "evaluation",
-    "listing",
     "probe",
-    "reproduce",
-    "figures",
-    "report",
     "construct",
-    "bench",
-    "parallel",
-    "campaign",
-    "demo",
-    "arguments",
-    "commands",
+    "experiments",
+    "sweeps",
+    "report",
     "cli",
 ]
 
@@ -57,12 +34,12 @@ def modules() -> list[Path]:
     ]
 
 
-def layer(path: Path) -> str:
+def room(path: Path) -> str:
     first = path.relative_to(PACKAGE).parts[0]
     return first.removesuffix(".py")
 
 
-def imported_layers(path: Path) -> set[str]:
+def imported_rooms(path: Path) -> set[str]:
     found = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("taskhint."):
@@ -70,15 +47,15 @@ def imported_layers(path: Path) -> set[str]:
     return found
 
 
-def test_every_module_has_its_place() -> None:
-    assert {layer(path) for path in modules()} == set(LAYERS)
+def test_every_module_stands_in_a_room() -> None:
+    assert {room(path) for path in modules()} == set(ROOMS)
 
 
 def test_imports_point_one_way() -> None:
     for path in modules():
-        own = LAYERS.index(layer(path))
-        for other in imported_layers(path) - {layer(path)}:
-            assert LAYERS.index(other) < own, f"{path.relative_to(PACKAGE)} imports {other}"
+        own = ROOMS.index(room(path))
+        for other in imported_rooms(path) - {room(path)}:
+            assert ROOMS.index(other) < own, f"{path.relative_to(PACKAGE)} imports {other}"
 
 
 def test_tasks_are_numpy_only() -> None:

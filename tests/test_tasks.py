@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taskhint.errors import UserError
-from taskhint.random_bits import RandomBits
+from taskhint.system.errors import UserError
 from taskhint.tasks import HINTS, TASKS, Carry, Copies, Count, Fill, Increment, Mixture, Sort, Successor, Task
 from taskhint.tasks.increment import CARRY_MARK
 from taskhint.tasks.lengths import Lengths
-from taskhint.vocab import NONE
+from taskhint.tasks.random_bits import RandomBits
+from taskhint.tasks.vocab import NONE
 
 VARIANTS: list[Task] = [
     *(task() for task in TASKS.values()),  # type: ignore[call-arg]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from taskhint.threads import on_every_core
+from taskhint.system.cores import on_every_core
 
 
 @pytest.fixture(autouse=True, params=[1, 3])

@@ -11,13 +11,13 @@ import pytest
 import torch
 
 import taskhint
-from taskhint.errors import UserError
-from taskhint.optim import Optimiser, orthogonalise, schedule
-from taskhint.recipe import Adam, Muon, Recipe
 from taskhint.recipes import find_recipe, recipe_names
-from taskhint.run import Run, export, load, new_decoder
-from taskhint.trainer import Trainer, batch_for, train
-from taskhint.typed import to_json
+from taskhint.recipes.recipe import Adam, Muon, Recipe
+from taskhint.runs.run import Run, export, load, new_decoder
+from taskhint.system.errors import UserError
+from taskhint.system.serialise import to_json
+from taskhint.training.loop import Trainer, batch_for, train
+from taskhint.training.optimisers import Optimiser, orthogonalise, schedule
 from tests.conftest import small
 
 HINTED = "sort/successor-tempered"

@@ -18,8 +18,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from taskhint.errors import nearest
-from taskhint.vocab import DELIMITER
+from taskhint.system.errors import nearest
+from taskhint.tasks.vocab import DELIMITER
 
 
 @dataclass(frozen=True)

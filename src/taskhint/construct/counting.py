@@ -10,7 +10,7 @@ from torch import Tensor
 
 from taskhint.construct.coordinates import Coordinates
 from taskhint.data.batch import Group
-from taskhint.model.attention import plain_grouped_attend
+from taskhint.model.attention.block_attention import plain_grouped_attend
 from taskhint.model.decoder import Decoder
 from taskhint.model.places import Places
 

@@ -13,8 +13,8 @@ from typing import cast, get_args
 import torch
 
 from taskhint.construct.coordinates import Coordinates, needed
-from taskhint.errors import UserError, nearest
 from taskhint.model.config import NumberFormat
+from taskhint.system.errors import UserError, nearest
 from taskhint.tasks.lengths import MAX_LENGTH
 
 FORMATS: tuple[str, ...] = get_args(NumberFormat)

@@ -24,10 +24,10 @@ import torch
 from taskhint.construct.plan import FORMATS, Plan, as_dtype, exact_length, largest_length, make_plan, significand_bits
 from taskhint.construct.sorting import build
 from taskhint.data.batch import make_batch
-from taskhint.files import json_bytes, write_atomically
 from taskhint.model.decoder import Decoder
-from taskhint.random_bits import Ints
+from taskhint.system.files import json_bytes, write_atomically
 from taskhint.tasks import Sort
+from taskhint.tasks.random_bits import Ints
 from taskhint.tasks.task import Examples
 
 Array = npt.NDArray[np.float64]
@@ -169,8 +169,8 @@ def measure(report: Callable[[str], None]) -> dict[str, Any]:
 
 
 def main(folder: str) -> None:
-    from taskhint.figures.construct_precision import precision_figure
-    from taskhint.figures.style import as_svg
+    from taskhint.construct.precision_figure import precision_figure
+    from taskhint.system.drawing import as_svg
 
     results = measure(lambda line: print(line, file=sys.stderr))
     write_atomically(Path(folder) / "precision.json", json_bytes(results))

@@ -30,11 +30,11 @@ from torch import Tensor
 
 from taskhint.construct.coordinates import Coordinates
 from taskhint.construct.plan import Plan, make_plan
-from taskhint.errors import UserError
 from taskhint.model.config import ModelConfig
 from taskhint.model.decoder import Decoder
-from taskhint.recipe import Adam, Recipe
-from taskhint.run import Run, check_memory, create, save_checkpoint
+from taskhint.recipes.recipe import Adam, Recipe
+from taskhint.runs.run import Run, check_memory, create, save_checkpoint
+from taskhint.system.errors import UserError
 from taskhint.tasks import Sort
 from taskhint.tasks.lengths import Lengths
 

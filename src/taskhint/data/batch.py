@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from taskhint.random_bits import Ints
+from taskhint.tasks.random_bits import Ints
 from taskhint.tasks.task import Examples, Task
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from taskhint.errors import UserError
-from taskhint.random_bits import (
+from taskhint.system.errors import UserError
+from taskhint.tasks.random_bits import (
     FIRST_TASK_STREAM,
     MAX_INDEX,
     ORDER_STREAM,

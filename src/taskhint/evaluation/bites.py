@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from taskhint.model.decoder import Decoder
-from taskhint.random_bits import Ints
+from taskhint.tasks.random_bits import Ints
 from taskhint.tasks.task import Examples, Task
 
 ANSWER_WEIGHT = 2.0  # what a token of the answer costs, a prompt's being 1: the last block computes it in full

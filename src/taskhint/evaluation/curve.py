@@ -6,9 +6,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from taskhint.errors import UserError, warn
-from taskhint.files import json_bytes, read_json, write_atomically
-from taskhint.lock import one_at_a_time
+from taskhint.system.errors import UserError, warn
+from taskhint.system.files import json_bytes, read_json, write_atomically
+from taskhint.system.lock import one_at_a_time
+from taskhint.system.tables import text_table
 
 CONFIDENCE = 0.95
 LARGEST = 1 << 40  # of any count in a file: beyond it, it is damaged
@@ -133,3 +134,22 @@ def load_curves(run: Path) -> list[LengthCurve]:
     if not folders:
         return []
     return [LengthCurve.from_json(read_json(path), str(path)) for path in sorted(folders[-1].glob("*.json"))]
+
+
+def curve_table(curve: LengthCurve) -> str:
+    """One curve, a row per length."""
+    title = f"{curve.recipe}, seed {curve.seed}, {curve.step} updates, {curve.distribution} sequences"
+    header = ["length", "accuracy %", "95% interval", "sequences"]
+    rows = []
+    for length, score in sorted(curve.scores.items()):
+        low, high = score.interval
+        row = [
+            str(length),
+            f"{100 * score.accuracy:.2f}",
+            f"{100 * low:.2f}–{100 * high:.2f}",
+            str(score.examples),
+        ]
+        rows.append(row if score.edit_distance is None else [*row, f"{score.edit_distance:.3f}"])
+    if any(score.edit_distance is not None for score in curve.scores.values()):
+        header.append("edit distance")
+    return f"{title}\n{text_table(header, rows)}"

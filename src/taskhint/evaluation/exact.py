@@ -18,16 +18,16 @@ import torch
 
 from taskhint.data.batch import make_batch
 from taskhint.data.dataset import fresh_examples
-from taskhint.errors import UserError
 from taskhint.evaluation.bites import beginnings, best_bite, can_be_cut, chosen_rows
 from taskhint.evaluation.curve import LengthCurve, Score, save_curve
-from taskhint.model.decode import greedy
 from taskhint.model.decoder import Decoder
-from taskhint.progress import Progress
-from taskhint.random_bits import Ints
-from taskhint.run import Run, load
+from taskhint.model.decoding import greedy
+from taskhint.runs.run import Run, load
+from taskhint.system.cores import on_every_core
+from taskhint.system.errors import UserError
+from taskhint.system.progress import Progress
+from taskhint.tasks.random_bits import Ints
 from taskhint.tasks.task import Examples, Task
-from taskhint.threads import on_every_core
 
 TOKENS_AT_ONCE = 1 << 12  # few enough to stay in the processor's caches
 

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from taskhint.errors import UserError
 from taskhint.evaluation.curve import LengthCurve, Score, load_curves
-from taskhint.files import read_json
-from taskhint.recipe import Recipe
+from taskhint.recipes.recipe import Recipe
+from taskhint.system.errors import UserError
+from taskhint.system.files import read_json
+from taskhint.system.tables import text_table
 
 
 @dataclass(frozen=True)
@@ -107,3 +108,19 @@ def t_interval(values: Sequence[float], most: float = 1.0) -> tuple[float, float
     spread = math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1) / len(values))
     half = float(t.ppf(0.975, len(values) - 1)) * spread
     return max(0.0, mean - half), min(most, mean + half)
+
+
+def series_table(series: Sequence[Series]) -> str:
+    """All curves, a table per test distribution, a row per recipe: accuracy in percent by length."""
+    text = ""
+    for distribution in sorted({one.distribution for one in series}, key=lambda name: (name != "uniform", name)):
+        chosen = [one for one in series if one.distribution == distribution]
+        lengths = sorted({length for one in chosen for length in one.points})
+        rows = [[one.label, *(_percent(one, length) for length in lengths)] for one in chosen]
+        text += f"{distribution} sequences, accuracy % by length\n"
+        text += text_table(["", *(str(length) for length in lengths)], rows) + "\n"
+    return text
+
+
+def _percent(series: Series, length: int) -> str:
+    return f"{100 * series.points[length].mean:.1f}" if length in series.points else ""

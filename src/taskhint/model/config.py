@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from taskhint.errors import UserError
+from taskhint.system.errors import UserError
 
 TemperatureKind = Literal["constant", "log-visible", "log-input", "log-sequence"]
 PositionKind = Literal["none", "learned", "sinusoidal", "mirror"]

@@ -12,12 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from taskhint.data.batch import Batch
-from taskhint.errors import UserError, nearest
-from taskhint.model.attention import Attend, Attention, Symbols, grouped_attend
+from taskhint.model.attention.block_attention import Attend, Attention, Symbols, grouped_attend
 from taskhint.model.config import ModelConfig
 from taskhint.model.places import Places, tail_index
 from taskhint.model.positions import make_positions
 from taskhint.model.trace import Trace
+from taskhint.system.errors import UserError, nearest
 
 EMBEDDING_SIZE = 0.2  # standard deviation at the start; 0.02 or 1 need twice the updates at pocket scale
 

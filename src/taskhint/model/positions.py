@@ -10,9 +10,9 @@ import math
 import torch
 from torch import Tensor, nn
 
-from taskhint.errors import UserError
 from taskhint.model.config import ModelConfig
 from taskhint.model.places import Places
+from taskhint.system.errors import UserError
 
 
 class LearnedPositions(nn.Module):

@@ -21,9 +21,9 @@ from collections.abc import Iterator, Mapping
 import torch
 from torch import Tensor
 
-from taskhint.errors import nearest
-from taskhint.model.attention import Attend
-from taskhint.model.grouped import visible
+from taskhint.model.attention.block_attention import Attend
+from taskhint.model.attention.packed import visible
+from taskhint.system.errors import nearest
 
 
 def trace_names(depth: int) -> list[str]:

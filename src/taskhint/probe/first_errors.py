@@ -15,7 +15,7 @@ from taskhint.evaluation.exact import TOKENS_AT_ONCE, judge
 from taskhint.probe.shares import wilson
 from taskhint.probe.view import Subject
 from taskhint.tasks import Increment, Sort
-from taskhint.vocab import Vocab
+from taskhint.tasks.vocab import Vocab
 
 TENTHS = 10
 

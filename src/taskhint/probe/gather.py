@@ -12,7 +12,7 @@ import torch
 
 from taskhint.probe.shares import Floats
 from taskhint.probe.view import Subject, View, views
-from taskhint.progress import Progress
+from taskhint.system.progress import Progress
 
 Rows = dict[str, Floats]
 """Named values of each sequence, (B, ...) each."""

@@ -23,7 +23,7 @@ from taskhint.probe.gather import Gathered, Rows, gather
 from taskhint.probe.shares import Share, share_of
 from taskhint.probe.shares_file import save_shares
 from taskhint.probe.view import Subject, View
-from taskhint.run import Run
+from taskhint.runs.run import Run
 from taskhint.tasks import Sort
 
 

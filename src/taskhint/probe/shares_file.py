@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from taskhint.errors import UserError
-from taskhint.files import json_bytes, read_json, write_atomically
+from taskhint.system.errors import UserError
+from taskhint.system.files import json_bytes, read_json, write_atomically
 
 NAME = "mechanisms.json"
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from taskhint.errors import UserError
 from taskhint.probe.attention import AttentionByLength, AttentionMaps, attention_curves, attention_maps, attention_rows
 from taskhint.probe.bases import Bases, measure_bases
 from taskhint.probe.first_errors import FirstErrors, first_errors
@@ -18,8 +17,9 @@ from taskhint.probe.lens import Projections, StageCurves, project, stage_curves,
 from taskhint.probe.mechanisms import MechanismCurves, mechanism_curves, mechanism_rows
 from taskhint.probe.shares import Share
 from taskhint.probe.view import Subject
-from taskhint.progress import Progress
-from taskhint.run import Run
+from taskhint.runs.run import Run
+from taskhint.system.errors import UserError
+from taskhint.system.progress import Progress
 from taskhint.tasks import Sort, Task
 
 EXAMPLES = 200

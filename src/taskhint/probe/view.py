@@ -17,10 +17,10 @@ import torch
 from torch import Tensor
 
 from taskhint.data.dataset import fresh_examples
-from taskhint.errors import UserError
 from taskhint.model.decoder import Decoder
 from taskhint.model.trace import Trace
-from taskhint.run import Run
+from taskhint.runs.run import Run
+from taskhint.system.errors import UserError
 from taskhint.tasks.task import Examples, Task
 
 MAX_LENGTH = 1000

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from taskhint.errors import UserError, nearest
-from taskhint.recipe import Recipe, Scale
 from taskhint.recipes import increment, sort
 from taskhint.recipes.entry import Entry
+from taskhint.recipes.recipe import Recipe, Scale
+from taskhint.system.errors import UserError, nearest
 
 ENTRIES: dict[str, Entry] = {entry.name: entry for entry in (*sort.ENTRIES, *increment.ENTRIES)}
 

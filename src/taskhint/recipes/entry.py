@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from taskhint.recipe import Recipe, Scale
+from taskhint.recipes.recipe import Recipe, Scale
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from dataclasses import replace
 from functools import partial
 
 from taskhint.model.config import ModelConfig, TemperatureKind
-from taskhint.recipe import Adam, Hint, Muon, Recipe, Scale
 from taskhint.recipes.entry import Entry
+from taskhint.recipes.recipe import Adam, Hint, Muon, Recipe, Scale
 from taskhint.tasks import Carry, Increment
 
 POCKET_UPDATES = 2000

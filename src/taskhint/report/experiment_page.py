@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from taskhint.figures.experiment import experiment_figure
-from taskhint.figures.style import as_svg
-from taskhint.report.table import text_table
-from taskhint.reproduce.experiment import Panel
-from taskhint.reproduce.findings import Cell, Finding, Outcome
+from taskhint.experiments.experiment import Panel
+from taskhint.experiments.findings import Cell, Finding, Outcome
+from taskhint.report.experiment_figure import experiment_figure
+from taskhint.system.drawing import as_svg
+from taskhint.system.tables import text_table
 
 NEARLY_ALL = 0.999  # accuracies from here on get another digit
 IN_THE_PAPER = "… in the paper"

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from taskhint.errors import UserError
 from taskhint.evaluation.summary import Point, Series, find_runs, summarise, updates_text
-from taskhint.figures.curves import curves_figure
-from taskhint.figures.style import as_svg
-from taskhint.files import write_atomically
-from taskhint.recipe import Muon, Recipe
+from taskhint.experiments import find_experiment
+from taskhint.experiments.findings import Finding, find_all
+from taskhint.experiments.marker import MARKER, read_marker
+from taskhint.recipes.recipe import Muon, Recipe
+from taskhint.report.curves_figure import curves_figure
 from taskhint.report.experiment_page import overview, section
-from taskhint.reproduce import find_experiment
-from taskhint.reproduce.findings import Finding, find_all
-from taskhint.reproduce.marker import MARKER, read_marker
+from taskhint.system.drawing import as_svg
+from taskhint.system.errors import UserError
+from taskhint.system.files import write_atomically
 
 STYLE = """
 body { font: 16px/1.55 system-ui, sans-serif; color: #1b1b1b; background: #fff;

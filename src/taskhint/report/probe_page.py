@@ -17,20 +17,20 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from taskhint.errors import UserError
-from taskhint.figures.probe_attention import heads_comparison, maps_figure, shares_figure, sharpness_figure
-from taskhint.figures.probe_bases import bases_figure
-from taskhint.figures.probe_errors import errors_comparison, errors_figure
-from taskhint.figures.probe_mechanisms import mechanisms_comparison, mechanisms_figure, stages_figure
-from taskhint.figures.probe_projections import projection_figure
-from taskhint.figures.style import as_png, as_svg
-from taskhint.files import write_atomically
+from taskhint.probe.attention_figures import heads_comparison, maps_figure, shares_figure, sharpness_figure
+from taskhint.probe.bases_figures import bases_figure
 from taskhint.probe.comparison import Comparison, compare
+from taskhint.probe.first_errors_figures import errors_comparison, errors_figure
+from taskhint.probe.lens_figures import projection_figure
 from taskhint.probe.mechanisms import MechanismCurves
+from taskhint.probe.mechanisms_figures import mechanisms_comparison, mechanisms_figure, stages_figure
 from taskhint.probe.study import Study, as_json, make_plan, study
 from taskhint.report.page import STYLE
-from taskhint.report.table import text_table
-from taskhint.run import Run, load
+from taskhint.runs.run import Run, load
+from taskhint.system.drawing import as_png, as_svg
+from taskhint.system.errors import UserError
+from taskhint.system.files import write_atomically
+from taskhint.system.tables import text_table
 
 READING = {
     "mechanisms": "How often each step of the algorithm is seen inside the model, by input length, with 95% intervals. "

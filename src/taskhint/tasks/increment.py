@@ -11,11 +11,11 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from taskhint.errors import UserError
-from taskhint.random_bits import Ints, RandomBits
+from taskhint.system.errors import UserError
 from taskhint.tasks.lengths import Lengths
+from taskhint.tasks.random_bits import Ints, RandomBits
 from taskhint.tasks.task import Examples, Task, delimited
-from taskhint.vocab import DELIMITER, NONE, PAD, Vocab
+from taskhint.tasks.vocab import DELIMITER, NONE, PAD, Vocab
 
 CARRY_MARK = "↑"
 PAPER_LENGTHS = Lengths(shortest=2, short=4, longest=10)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taskhint.errors import UserError
-from taskhint.random_bits import Ints, RandomBits
+from taskhint.system.errors import UserError
+from taskhint.tasks.random_bits import Ints, RandomBits
 
 MAX_LENGTH = 1 << 20
 

@@ -12,11 +12,11 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from taskhint.errors import UserError
-from taskhint.random_bits import Ints, RandomBits
+from taskhint.system.errors import UserError
 from taskhint.tasks.lengths import MAX_LENGTH, Lengths
+from taskhint.tasks.random_bits import Ints, RandomBits
 from taskhint.tasks.task import Examples, Task, delimited
-from taskhint.vocab import DELIMITER, NONE, PAD, Vocab
+from taskhint.tasks.vocab import DELIMITER, NONE, PAD, Vocab
 
 PAPER_LENGTHS = Lengths(shortest=2, short=5, longest=20)
 MAX_SYMBOLS = 1 << 20

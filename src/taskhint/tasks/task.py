@@ -13,10 +13,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from taskhint.errors import UserError
-from taskhint.random_bits import Ints, RandomBits
+from taskhint.system.errors import UserError
 from taskhint.tasks.lengths import Lengths
-from taskhint.vocab import Vocab
+from taskhint.tasks.random_bits import Ints, RandomBits
+from taskhint.tasks.vocab import Vocab
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,65 @@
+"""The main job in a quarter of an hour on two cores: plain, tempered and hinted models, measured far out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from taskhint.evaluation.curve import curve_table, load_curves
+from taskhint.evaluation.summary import find_runs, series_table, summarise
+from taskhint.recipes import find_recipe
+from taskhint.recipes.recipe import Recipe
+from taskhint.report.page import write_report
+from taskhint.sweeps.local import Job, Measurement, run_jobs
+from taskhint.system.tables import text_table
+
+UPDATES = 3000
+LENGTHS = (5, 10, 20, 30, 50, 70, 100)
+EXAMPLES = 1000
+MEASUREMENTS = tuple(Measurement(name, LENGTHS, EXAMPLES) for name in ("uniform", "rep:3"))
+# A hinted run divides its updates equally between two tasks. So a model without the hint stands beside it twice: once
+# with as many updates in all, and once with as many updates of the main task, which is half of them.
+RUNS = {
+    "plain": ("sort/standard", UPDATES),
+    "tempered": ("sort/tempered", UPDATES),
+    "successor": ("sort/successor", UPDATES),
+    "successor-tempered": ("sort/successor-tempered", UPDATES),
+    "plain-half": ("sort/standard", UPDATES // 2),
+    "tempered-half": ("sort/tempered", UPDATES // 2),
+}
+
+
+def demo(out: Path) -> None:
+    """Train and measure all models, print each curve when it is known, then all of them, and write the report."""
+    jobs = [Job(out / name, _recipe(*what), MEASUREMENTS) for name, what in RUNS.items()]
+    print(
+        f"Training {len(jobs)} models on inputs of at most 20 symbols, then sorting up to {LENGTHS[-1]}.",
+        flush=True,
+    )
+    for job, curves in run_jobs(sorted(jobs, key=lambda job: -job.recipe.steps), "demo"):
+        for curve in curves:
+            print(f"\n{job.out.name}: {curve_table(curve)}", end="", flush=True)
+    print("\n" + series_table(summarise(find_runs(out))))
+    print(hint_effect(out))
+    report = write_report(out, out / "report.html")
+    print(f"Report: {report}\nTry it: taskhint solve {out / 'tempered'} 5 17 43 17")
+
+
+def hint_effect(out: Path) -> str:
+    """What the hint changes, at equal updates in all and at equal updates of the main task."""
+    header = ["accuracy % with the successor hint, minus without it", *(str(length) for length in LENGTHS)]
+    rows = []
+    for kind, hinted in (("plain", "successor"), ("tempered", "successor-tempered")):
+        for equal, other in (("updates in all", kind), ("main-task updates", f"{kind}-half")):
+            gains = (_accuracy(out / hinted, length) - _accuracy(out / other, length) for length in LENGTHS)
+            rows.append([f"{kind}, equal {equal}", *(f"{100 * gain:+.1f}" for gain in gains)])
+    return f"uniform sequences, one seed each\n{text_table(header, rows)}"
+
+
+def _accuracy(run: Path, length: int) -> float:
+    curves = {curve.distribution: curve for curve in load_curves(run)}
+    return curves["uniform"][length].accuracy
+
+
+def _recipe(name: str, steps: int) -> Recipe:
+    return replace(find_recipe(name).with_steps(steps), checkpoint_every=500)

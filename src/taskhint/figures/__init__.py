@@ -1,1 +1,0 @@
-"""Pictures of results. A figure takes computed values and computes nothing."""

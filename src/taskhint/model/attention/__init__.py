@@ -1,0 +1,1 @@
+"""Causal attention over flat tokens, in several ways that give the same numbers."""

@@ -1,0 +1,54 @@
+"""Greedy decoding with a key-value cache.
+
+Shapes: B examples, P prompt tokens, T tokens so far, H heads, K head width.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from taskhint.model.attention.block_attention import Attend, causal_attention
+from taskhint.model.decoder import Decoder
+from taskhint.model.places import Places
+
+
+class Cache:
+    """The keys and values of one block, for all tokens so far; room for all of them is taken once."""
+
+    def __init__(self, decoder: Decoder, rows: int, room: int) -> None:
+        config = decoder.config
+        shape = (rows, config.heads, room, config.each_head)
+        like = decoder.embedding.weight
+        self._keys, self._values = like.new_empty(shape), like.new_empty(shape)
+        self._used = 0
+
+    def attend(self, q: Tensor, kv: Tensor, scale: Tensor) -> Tensor:
+        parts = (q * scale[:, None, None], *kv.unbind(1))
+        q, k, v = (x.unflatten(0, (len(self._keys), -1)).transpose(1, 2) for x in parts)
+        end = self._used + k.shape[2]
+        self._keys[:, :, self._used : end] = k
+        self._values[:, :, self._used : end] = v
+        self._used = end
+        found = causal_attention(q, self._keys[:, :, :end], self._values[:, :, :end])
+        return found.transpose(1, 2).flatten(0, 1)
+
+
+@torch.no_grad()
+def greedy(decoder: Decoder, head: str, prompts: Tensor, count: int, inputs: Tensor, sequence: int) -> Tensor:
+    """(B, count) the most likely next tokens, one after another, after (B, P) prompts.
+
+    `inputs` (B,) is the number of symbols before ⊥ and `sequence` the number of tokens of the whole example: what the
+    temperatures count. They are the same here as in a single pass over prompt and answer.
+    """
+    rows, start = prompts.shape
+    caches = [Cache(decoder, rows, start + count) for _ in range(decoder.config.depth)]
+    attends: list[Attend] = [cache.attend for cache in caches]
+    answer = torch.empty(rows, count, dtype=torch.long, device=prompts.device)
+    new, done = prompts, 0
+    for i in range(count):
+        places = Places.of_rectangle(inputs, sequence, done, new.shape[1])
+        answer[:, i] = decoder.step(new, head, places, attends).argmax(dim=1)
+        done += new.shape[1]
+        new = answer[:, i : i + 1]
+    return answer

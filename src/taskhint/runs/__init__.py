@@ -1,0 +1,1 @@
+"""Run directories: recipe, environment, metrics, checkpoints."""

@@ -1,0 +1,170 @@
+"""A checkpoint: a directory whose manifest holds the size and SHA-256 of every file in it.
+
+weights.safetensors     the model
+optimiser.safetensors   moments and momenta
+state.json              counters, the recipe's fingerprint, how far metrics.jsonl was written
+manifest.json           of the three others
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from taskhint.recipes.recipe import Recipe
+from taskhint.runs.metrics import Position
+from taskhint.runs.tensors import Wanted, read_tensors
+from taskhint.system.errors import UserError
+from taskhint.system.files import (
+    MAX_JSON_BYTES,
+    json_bytes,
+    make_directory,
+    parse_json,
+    read_bytes,
+    read_json,
+    storing,
+    sync_directory,
+    temporary_name,
+    write_synced,
+)
+from taskhint.system.serialise import from_json, to_json
+
+PREFIX = "step-"
+WEIGHTS, OPTIMISER, STATE, MANIFEST = "weights.safetensors", "optimiser.safetensors", "state.json", "manifest.json"
+
+
+@dataclass(frozen=True)
+class FileSum:
+    sha256: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class State:
+    step: int
+    recipe: str  # fingerprint
+    metrics: Position
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    path: Path
+
+    @property
+    def step(self) -> int:
+        return int(self.path.name.removeprefix(PREFIX))
+
+    def damage(self, recipe: Recipe) -> str | None:
+        """What is wrong with it, or None if every file is as its manifest says and it belongs to the recipe."""
+        try:
+            for name, expected in self.manifest().items():
+                _check_file(self.path / name, expected)
+            state = self.state()
+        except UserError as error:
+            return str(error)
+        if state.step != self.step:
+            return f"it holds step {state.step}"
+        if state.recipe != recipe.fingerprint():
+            return "it was written under another recipe than recipe.json"
+        return None
+
+    def manifest(self) -> dict[str, FileSum]:
+        path = self.path / MANIFEST
+        written = read_bytes(path, MAX_JSON_BYTES)
+        data = parse_json(path, written)
+        if not isinstance(data, dict) or set(data) != {WEIGHTS, OPTIMISER, STATE}:
+            raise UserError(f"{path} is damaged: it does not list the files of a checkpoint")
+        manifest = {name: from_json(FileSum, entry, f"{path}: {name}") for name, entry in data.items()}
+        if written != json_bytes(data):
+            raise UserError(f"{path} is damaged: it is not as it was written")  # its own bytes have no other check
+        return manifest
+
+    def state(self) -> State:
+        path = self.path / STATE
+        state: State = from_json(State, read_json(path), str(path))
+        if state.metrics.bytes < 0:
+            raise UserError(f"{path} is damaged: a negative size")
+        return state
+
+    def tensors(self, name: str, wanted: Wanted) -> dict[str, Tensor]:
+        return read_tensors(self.path / name, wanted, self.manifest()[name].sha256)
+
+
+def _check_file(path: Path, expected: FileSum) -> None:
+    try:
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if size != expected.bytes:
+                raise UserError(f"{path.name} has {size} bytes instead of {expected.bytes}")
+            if hashlib.file_digest(file, "sha256").hexdigest() != expected.sha256:
+                raise UserError(f"{path.name} does not match its SHA-256")
+    except FileNotFoundError:
+        raise UserError(f"{path.name} is missing") from None
+    except OSError as error:
+        raise UserError(f"{path.name} cannot be read: {error.strerror}") from None
+
+
+def checkpoints_in(directory: Path) -> list[Checkpoint]:
+    """Every checkpoint there is, whole or not, the oldest first."""
+    found = [path for path in directory.glob(PREFIX + "*") if _is_step(path.name.removeprefix(PREFIX))]
+    return sorted((Checkpoint(path) for path in found), key=lambda checkpoint: checkpoint.step)
+
+
+def _is_step(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 20
+
+
+def write_checkpoint(directory: Path, state: State, weights: bytes, optimiser: bytes) -> None:
+    """Under a temporary name, synced; then renamed, and the directory synced."""
+    final = directory / f"{PREFIX}{state.step:08d}"
+    with storing(final):
+        make_directory(directory)
+        temporary = temporary_name(final)
+        shutil.rmtree(temporary, ignore_errors=True)  # of a dead process that had the same number
+        try:
+            temporary.mkdir()
+            _write_files(temporary, {WEIGHTS: weights, OPTIMISER: optimiser, STATE: json_bytes(to_json(state))})
+            if final.exists():
+                remove_checkpoint(Checkpoint(final))
+            temporary.rename(final)
+        except BaseException:
+            with suppress(OSError):
+                shutil.rmtree(temporary)  # a full disk needs the room
+            raise
+        sync_directory(directory)
+
+
+def _write_files(directory: Path, files: Mapping[str, bytes]) -> None:
+    manifest: dict[str, Any] = {}
+    for name, data in files.items():
+        write_synced(directory / name, data)
+        manifest[name] = to_json(FileSum(hashlib.sha256(data).hexdigest(), len(data)))
+    write_synced(directory / MANIFEST, json_bytes(manifest))
+    sync_directory(directory)
+
+
+def remove_checkpoint(checkpoint: Checkpoint) -> None:
+    """Renamed before it is emptied, so that a part of it never stands under its name."""
+    with storing(checkpoint.path):
+        doomed = temporary_name(checkpoint.path.with_name(f"old-{checkpoint.path.name}"))
+        shutil.rmtree(doomed, ignore_errors=True)
+        checkpoint.path.rename(doomed)
+        shutil.rmtree(doomed)
+
+
+def set_aside(checkpoint: Checkpoint) -> None:
+    """A damaged checkpoint keeps its files for whoever wants to look, but no longer counts as one."""
+    with storing(checkpoint.path):
+        aside = checkpoint.path.with_name(f"{checkpoint.path.name}.damaged")
+        if aside.exists():
+            shutil.rmtree(aside)
+        checkpoint.path.rename(aside)
+        sync_directory(aside.parent)

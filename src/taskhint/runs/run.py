@@ -1,0 +1,186 @@
+"""A run is a directory that can reproduce itself.
+
+recipe.json             what was asked for
+environment.json        where it ran
+metrics.jsonl           one line per logged update
+checkpoints/step-XXXXXXXX/   see checkpoint.py
+evaluations/            results, one file per checkpoint and test distribution
+failures/               the batch of a step whose loss or gradient was not finite
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from taskhint.model.decoder import Decoder
+from taskhint.model.decoding import greedy
+from taskhint.recipes.recipe import Recipe
+from taskhint.runs import environment
+from taskhint.runs.checkpoint import (
+    WEIGHTS,
+    Checkpoint,
+    State,
+    checkpoints_in,
+    remove_checkpoint,
+    set_aside,
+    write_checkpoint,
+)
+from taskhint.runs.metrics import Position
+from taskhint.runs.tensors import Wanted, described, tensor_bytes
+from taskhint.runs.tensors import read_tensors as read_tensors
+from taskhint.system.errors import UserError, warn
+from taskhint.system.files import json_bytes, read_json, remove_leftovers, storing, write_atomically
+from taskhint.tasks.task import Task
+
+ENVIRONMENT = "environment.json"
+
+
+class Run:
+    """A run directory that exists. Loading reads the newest whole checkpoint."""
+
+    def __init__(self, path: Path, recipe: Recipe) -> None:
+        self.path = path
+        self.recipe = recipe
+
+    @property
+    def task(self) -> Task:
+        return self.recipe.task
+
+    @cached_property
+    def checkpoint(self) -> Checkpoint:
+        """The newest whole checkpoint."""
+        problems: list[str] = []
+        for checkpoint in reversed(self.checkpoints()):
+            problem = checkpoint.damage(self.recipe)
+            if problem is None:
+                for damaged in problems:
+                    warn(f"{damaged}; falling back to {checkpoint.path.name}")
+                return checkpoint
+            problems.append(f"{checkpoint.path} is damaged and not used: {problem}")
+        if problems:
+            raise UserError(f"{self.path} has no whole checkpoint left; {problems[0]}")
+        raise UserError(f"{self.path} has no checkpoint yet; train it first")
+
+    @cached_property
+    def model(self) -> Decoder:
+        """The trained model, in evaluation mode."""
+        tensors = self.checkpoint.tensors(WEIGHTS, weight_shapes(self.recipe))
+        decoder = _decoder(self.recipe)
+        decoder.load_state_dict(tensors)
+        return decoder.eval()
+
+    def checkpoints(self) -> list[Checkpoint]:
+        """Every checkpoint there is, whole or not, the oldest first."""
+        return checkpoints_in(self.path / "checkpoints")
+
+    def tidy(self, step: int) -> None:
+        """Clear what interruptions left, before the run goes on from a step. Only for who alone may write here."""
+        with storing(self.path):
+            remove_leftovers(self.path)
+            remove_leftovers(self.path / "checkpoints")
+        for checkpoint in self.checkpoints():
+            if checkpoint.step > step:
+                set_aside(checkpoint)
+        self.drop_old_checkpoints()
+
+    def drop_old_checkpoints(self) -> None:
+        for old in self.checkpoints()[: -self.recipe.keep_checkpoints]:
+            remove_checkpoint(old)
+
+    def solve(self, symbols: Sequence[int | str]) -> list[str]:
+        """The model's answer to an input that is written as its symbols, decoded greedily."""
+        prompt = self.task.prompt(self.task.vocab.parse(symbols))
+        count = len(self.task.solve(prompt))
+        inputs = torch.tensor([prompt.index(self.task.vocab.delimiter)])
+        tokens = torch.tensor([prompt])
+        answer = greedy(self.model, self.task.kind, tokens, count, inputs, sequence=len(prompt) + count)
+        return self.task.vocab.words(answer[0].tolist())
+
+
+def load(path: str | os.PathLike[str]) -> Run:
+    """The run in a directory."""
+    directory = Path(path)
+    if not directory.is_dir():
+        raise UserError(f"{directory} is not a directory; give a run that `taskhint train` wrote")
+    if not (directory / "recipe.json").is_file():
+        raise UserError(f"{directory} is not a run: it has no recipe.json")
+    return Run(directory, Recipe.from_json(read_json(directory / "recipe.json"), f"{directory}/recipe.json"))
+
+
+def check_free(path: Path, recipe: Recipe) -> None:
+    """Whether a directory can take the recipe's run: it is new or empty, or holds that run already."""
+    if path.exists() and not path.is_dir():
+        raise UserError(f"{path} is a file; --out takes a directory")
+    if (path / "recipe.json").exists():
+        there = load(path).recipe
+        different = recipe.differences(there)
+        if different:
+            raise UserError(
+                f"{path} holds another run ({there.name}); it differs in {', '.join(different[:4])}; "
+                "choose another --out"
+            )
+    elif path.is_dir() and any(not entry.name.startswith(".") for entry in path.iterdir()):
+        raise UserError(f"{path} is not empty and holds no run; choose another --out")
+
+
+def create(path: Path, recipe: Recipe) -> Run:
+    """A new run directory, or the one there if it holds a run of the same recipe."""
+    check_free(path, recipe)
+    if not (path / "recipe.json").exists() or load(path).recipe != recipe:
+        write_atomically(path / "recipe.json", json_bytes(recipe.to_json()))
+    if not (path / ENVIRONMENT).exists():
+        environment.record(path / ENVIRONMENT, 0)
+    return Run(path, recipe)
+
+
+def _decoder(recipe: Recipe) -> Decoder:
+    return Decoder(recipe.model, recipe.task.vocab.size, [task.kind for task in recipe.tasks])
+
+
+def weight_shapes(recipe: Recipe) -> Wanted:
+    """Type and shape of every weight, without taking memory for them."""
+    with torch.device("meta"):
+        return described(dict(_decoder(recipe).named_parameters()))
+
+
+def new_decoder(recipe: Recipe) -> Decoder:
+    """The recipe's model with freshly drawn weights."""
+    check_memory(recipe)
+    decoder = _decoder(recipe)
+    decoder.initialise(recipe.seed)
+    return decoder
+
+
+def check_memory(recipe: Recipe, copies: int = 1) -> None:
+    """Refuse a model whose weights, held this many times over, are more than the machine has room for."""
+    weights = weight_shapes(recipe).values()
+    needed = copies * sum(dtype.itemsize * math.prod(shape) for dtype, shape in weights)
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > memory:
+        raise UserError(f"the model's weights take {needed / 1e9:.1f} GB; this machine has {memory / 1e9:.1f}")
+
+
+def save_checkpoint(
+    run: Run, step: int, weights: Mapping[str, Tensor], optimiser: Mapping[str, Tensor], metrics: Position | None = None
+) -> None:
+    """Write a checkpoint; then drop the oldest beyond the number kept. A run that never trains has no optimiser."""
+    state = State(step, run.recipe.fingerprint(), metrics or Position())
+    write_checkpoint(run.path / "checkpoints", state, tensor_bytes(weights), tensor_bytes(optimiser))
+    run.drop_old_checkpoints()
+
+
+def export(run: Run, out: Path) -> Run:
+    """The run's newest weights without the optimiser's state: as small as can be, to keep or to give away."""
+    check_free(out, run.recipe)
+    copy = create(out, run.recipe)
+    if (run.path / ENVIRONMENT).exists():
+        write_atomically(out / ENVIRONMENT, (run.path / ENVIRONMENT).read_bytes())  # where it was trained, not copied
+    save_checkpoint(copy, run.checkpoint.step, dict(run.model.named_parameters()), {})
+    return copy

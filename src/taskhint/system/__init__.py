@@ -1,0 +1,1 @@
+"""What every room stands on: errors, files, locks, signals, progress, the one serialiser, figures and tables."""

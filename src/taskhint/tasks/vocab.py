@@ -1,0 +1,64 @@
+"""The only place where token ids are made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from taskhint.system.errors import UserError
+
+DELIMITER = "⊥"
+PAD = "PAD"
+NONE = "NONE"
+
+
+@dataclass(frozen=True)
+class Vocab:
+    """Symbols are numbers in a row and take the ids 0, 1, ...; the marks (⊥, PAD, ...) take the ids after them."""
+
+    first_symbol: int
+    symbols: int
+    marks: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        return self.symbols + len(self.marks)
+
+    @property
+    def last_symbol(self) -> int:
+        return self.first_symbol + self.symbols - 1
+
+    @property
+    def delimiter(self) -> int:
+        return self.mark(DELIMITER)
+
+    @property
+    def pad(self) -> int:
+        return self.mark(PAD)
+
+    def mark(self, name: str) -> int:
+        """The id of a mark."""
+        return self.symbols + self.marks.index(name)
+
+    def parse(self, words: Iterable[str | int]) -> list[int]:
+        """Ids of symbols that a person wrote as numbers."""
+        return [self._parse_one(word) for word in words]
+
+    def _parse_one(self, word: str | int) -> int:
+        allowed = f"allowed: whole numbers from {self.first_symbol} to {self.last_symbol}"
+        try:
+            value = int(word)
+        except ValueError:
+            raise UserError(f"{word!r} is not a symbol; {allowed}") from None
+        if not self.first_symbol <= value <= self.last_symbol:
+            raise UserError(f"symbol {value} is out of range; {allowed}")
+        return value - self.first_symbol
+
+    def words(self, ids: Sequence[int]) -> list[str]:
+        """What a person reads for each id."""
+        return [self._word(int(i)) for i in ids]
+
+    def _word(self, token: int) -> str:
+        if token < self.symbols:
+            return str(token + self.first_symbol)
+        return self.marks[token - self.symbols]

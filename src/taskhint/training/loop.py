@@ -1,0 +1,179 @@
+"""The only training loop."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from taskhint.data.batch import Batch, make_batch
+from taskhint.data.dataset import Dataset
+from taskhint.recipes import find_recipe
+from taskhint.recipes.recipe import Recipe
+from taskhint.runs import environment
+from taskhint.runs.checkpoint import OPTIMISER, WEIGHTS
+from taskhint.runs.failure import save_failure
+from taskhint.runs.metrics import Metrics, Position
+from taskhint.runs.run import Run, check_free, create, new_decoder, save_checkpoint
+from taskhint.runs.tensors import described
+from taskhint.system.errors import DivergedError, Interrupted, UserError
+from taskhint.system.lock import only_process
+from taskhint.system.progress import Progress
+from taskhint.system.signals import Stop, name
+from taskhint.training.allocator import keep_freed_memory
+from taskhint.training.optimisers import Optimiser, schedule
+
+Report = Callable[[int, float], None]
+"""Called after each update with the number of updates made and the loss."""
+
+
+def train(
+    recipe: Recipe | str,
+    out: str | os.PathLike[str],
+    progress: bool = False,
+    report: Report | None = None,
+    **overrides: Any,
+) -> Run:
+    """Train a recipe (or the pocket recipe of that name) into a directory; go on where the directory left off.
+
+    Fields of the recipe can be given as keywords: `train("sort/standard", out="a", seed=3, batch_size=512)`.
+    SIGINT and SIGTERM finish the step, save, and raise Interrupted, which is a KeyboardInterrupt.
+    """
+    wanted = find_recipe(recipe) if isinstance(recipe, str) else recipe
+    wanted = wanted.with_overrides(**overrides)
+    if wanted.model.dtype != "float32":
+        raise UserError(f"model.dtype={wanted.model.dtype} is for constructed models; training is in float32")
+    path = Path(out)
+    check_free(path, wanted)  # before the lock leaves a file in a directory that is not ours
+    with Stop() as stop, only_process(path):
+        trainer = Trainer(create(path, wanted))
+        with Progress(wanted.steps, wanted.name, shown=progress) as bar:
+            bar.advance_to(trainer.start)
+            trainer.train(report or bar.advance_to, stop)
+    return Run(path, wanted)
+
+
+class Trainer:
+    def __init__(self, run: Run) -> None:
+        recipe = run.recipe
+        self.run, self.recipe = run, recipe
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.decoder = new_decoder(recipe).to(self.device)
+        self.optimiser = Optimiser(self.decoder, recipe.optimiser, recipe.learning_rate)
+        self.start, self._metrics_start = self._resume() if run.checkpoints() else (0, Position())
+
+    def train(self, report: Report, stop: Stop | None = None) -> None:
+        self.run.tidy(self.start)
+        if self.start >= self.recipe.steps:
+            return
+        environment.record(self.run.path / "environment.json", self.start)
+        keep_freed_memory()
+        self.decoder.train()
+        with without_onednn(), Metrics(self.run.path / "metrics.jsonl", self._metrics_start, self.start) as metrics:
+            self._train(report, metrics, stop or Stop())
+
+    def _train(self, report: Report, metrics: Metrics, stop: Stop) -> None:
+        recipe = self.recipe
+        for step, batch in _prefetched(lambda step: batch_for(recipe, step), range(self.start, recipe.steps)):
+            loss = self._update(step, batch, metrics)
+            done = step + 1
+            stopped = stop.number
+            if done % recipe.checkpoint_every == 0 or done == recipe.steps or stopped is not None:
+                self._save(done, metrics)
+            report(done, loss)
+            if stopped is not None:
+                raise Interrupted(self._where(done, stopped), stopped)
+
+    def _where(self, done: int, number: int) -> str:
+        if done == self.recipe.steps:
+            return f"{name(number)} in the last step: {self.run.path} is complete and saved"
+        at = f"step {done} of {self.recipe.steps}"
+        return f"stopped by {name(number)} and saved at {at} in {self.run.path}; the same command goes on from there"
+
+    def _update(self, step: int, batch: Batch, metrics: Metrics) -> float:
+        recipe = self.recipe
+        place, _ = recipe.turn(step)
+        task = recipe.tasks[place]
+        batch = batch.to(self.device)
+        loss = functional.cross_entropy(self.decoder(batch, task.kind), batch.targets)
+        (loss * recipe.loss_weights[place]).backward()
+        norm = gradient_norm(self.decoder)
+        if not (torch.isfinite(loss) and torch.isfinite(norm)):
+            self._fail(step, task.kind, batch, loss, norm)
+        factor = schedule(step, recipe.steps, recipe.warmup_steps)
+        if step % recipe.log_every < len(recipe.cycle):
+            metrics.add(step, task.kind, loss.item(), norm.item(), factor * recipe.learning_rate)
+        self.optimiser.step(factor)
+        return loss.item()
+
+    def _fail(self, step: int, task: str, batch: Batch, loss: Tensor, norm: Tensor) -> None:
+        place = self.run.path / "failures" / f"step-{step:08d}"
+        save_failure(place, task, batch, loss, norm, self.decoder)
+        raise DivergedError(
+            f"step {step}: loss {loss.item()}, gradient norm {norm.item()}; stopped before the update; "
+            f"the batch is in {place}"
+        )
+
+    def _save(self, step: int, metrics: Metrics) -> None:
+        weights = {name: value.detach() for name, value in self.decoder.named_parameters()}
+        # An update can overflow although its gradient was finite; such weights must not replace good ones.
+        bad = [name for name, value in weights.items() if not value.isfinite().all()]
+        if bad:
+            raise DivergedError(f"step {step}: the weights of {bad[0]} are not finite; no checkpoint is written")
+        save_checkpoint(self.run, step, weights, self.optimiser.state(), metrics.sync())
+
+    def _resume(self) -> tuple[int, Position]:
+        checkpoint = self.run.checkpoint
+        if checkpoint.step == 0:
+            raise UserError(f"{self.run.path} was constructed, not trained; choose another --out")
+        self.decoder.load_state_dict(checkpoint.tensors(WEIGHTS, described(dict(self.decoder.named_parameters()))))
+        if checkpoint.step < self.recipe.steps:  # a finished run may have been kept without it
+            self.optimiser.load(checkpoint.tensors(OPTIMISER, described(self.optimiser.state())))
+        return checkpoint.step, checkpoint.state().metrics
+
+
+@contextmanager
+def without_onednn() -> Iterator[None]:
+    """oneDNN compiles and keeps a GELU for every new shape, and without padding every batch is a new shape.
+
+    That is a gigabyte after three thousand updates. torch's own GELU is as fast.
+    """
+    before = torch._C._get_mkldnn_enabled()
+    torch.backends.mkldnn.enabled = False  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        torch.backends.mkldnn.enabled = before  # type: ignore[assignment]
+
+
+def gradient_norm(decoder: torch.nn.Module) -> Tensor:
+    return torch.nn.utils.get_total_norm([p.grad for p in decoder.parameters() if p.grad is not None])
+
+
+def batch_for(recipe: Recipe, step: int) -> Batch:
+    """The batch of an update: a function of the recipe and the step alone."""
+    place, turn = recipe.turn(step)
+    task = recipe.tasks[place]
+    dataset = Dataset(task, recipe.seed, recipe.dataset_size // len(recipe.tasks), place)
+    indices = dataset.places(turn * recipe.batch_size, recipe.batch_size)
+    return make_batch(task, dataset.examples(indices))
+
+
+def _prefetched(make: Callable[[int], Batch], steps: range) -> Iterator[tuple[int, Batch]]:
+    """Each step with its batch; the next batch is made on another thread meanwhile."""
+    if not steps:
+        return
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        coming = pool.submit(make, steps[0])
+        for step in steps:
+            batch = coming.result()
+            if step + 1 < steps.stop:
+                coming = pool.submit(make, step + 1)
+            yield step, batch

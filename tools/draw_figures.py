@@ -1,0 +1,154 @@
+"""Draws docs/figures/headline.png, demo.png, hints.png and hints-loss.png from results/.
+
+.venv/bin/python tools/draw_figures.py
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from statistics import geometric_mean
+from typing import Any
+
+from taskhint.evaluation.summary import find_runs, summarise
+from taskhint.experiments import find_experiment
+from taskhint.experiments.experiment import Better, Panel
+from taskhint.experiments.findings import Finding, find_all, welch
+from taskhint.experiments.ours_hints import COMPARED_AT
+from taskhint.report.curves_figure import curves_figure
+from taskhint.system.drawing import COLOURS, MARKERS, as_png, legend_below, new_figure, tidy
+
+ROOT = Path(__file__).parent.parent
+FIGURES = ROOT / "docs" / "figures"
+LINES = {
+    ("sort-best", "sort/best"): "sort/best",
+    ("tempered", "tempered, no hint"): "tempered attention alone",
+    ("tempered", "no hint"): "plain training",
+}
+REGIMES = {
+    "hint-muon": "Muon",
+    "hint-long": "Muon",
+    "hint-adam": "Adam at 0.001",
+    "hint-adam-faster": "Adam at 0.006",
+    "hint-tempered": "Muon, tempered",
+    "hint-long-tempered": "Muon, tempered",
+    "hint-adam-tempered": "Adam at 0.001, tempered",
+    "hint-share": "Muon, tempered",
+    "hint-definition": "Muon, tempered",
+    "hint-best-recipe": "sort/best",
+}
+LOSSES = {"hint-muon": "constant attention", "hint-tempered": "tempered attention"}
+PAPER = {"the paper's best (successor hint): 92.6": 92.6, "the paper's plain training: under 1": 1.0}
+
+
+def main() -> None:
+    draw_headline()
+    draw_hints()
+    draw_losses()
+    (FIGURES / "demo.png").write_bytes(as_png(curves_figure(summarise(find_runs(ROOT / "results" / "demo")))))
+
+
+def draw_headline() -> None:
+    places = [ROOT / "results" / name for name in ("reproduce", "demo")]  # several seeds where there are, else one
+    names = dict.fromkeys(name for name, _ in LINES)
+    findings = [one for place in places for one in find_all(place, [find_experiment(name) for name in names])]
+    figure = new_figure(8.2, 4.2)
+    panel: Any = figure.subplots()
+    for number, ((name, arm), label) in enumerate(LINES.items()):
+        measured = [one for one in findings if one.experiment.name == name and one.seeds[arm]]
+        draw(panel, measured[0], arm, label, number)
+    for mark, (label, percent) in zip("*X", PAPER.items(), strict=True):
+        panel.plot(100, percent, mark, ms=12, mfc="none", mec="#000000", mew=1.4, ls="none", label=label, zorder=5)
+    tidy(panel, "", "input length", "sequences sorted without an error, %")
+    panel.set_ylim(-4, 104)
+    panel.set_xscale("log")
+    panel.set_xticks([10, 20, 50, 100, 200, 500], ["10", "20", "50", "100", "200", "500"])
+    panel.minorticks_off()
+    panel.set_xlim(9, 520)
+    panel.axvspan(9, 20, color="#000000", alpha=0.05, lw=0)
+    panel.text(20.4, -2, "trained up to here", fontsize=8, color="#666666")
+    panel.legend(frameon=False, fontsize=8.5, loc="lower left", bbox_to_anchor=(0.01, 0.1))
+    (FIGURES / "headline.png").write_bytes(as_png(figure))
+
+
+def draw(panel: Any, finding: Finding, arm: str, label: str, number: int) -> None:
+    cells = {n: finding.cell(arm, Panel("accuracy"), n) for n in finding.experiment.lengths if n >= 10}
+    found = {n: cell for n, cell in cells.items() if cell is not None}
+    seeds = max(len(cell.values) for cell in found.values())
+    means = [100 * cell.mean for cell in found.values()]
+    low, high = zip(*(cell.interval for cell in found.values()), strict=True)
+    colour = COLOURS[number]
+    basis = f"{seeds} seeds" if seeds > 1 else "1 seed"
+    panel.plot(list(found), means, color=colour, marker=MARKERS[number], lw=1.8, label=f"{label} ({basis})")
+    panel.fill_between(list(found), [100 * x for x in low], [100 * x for x in high], color=colour, alpha=0.15, lw=0)
+
+
+def draw_hints() -> None:
+    """What the hint adds in every regime: differences of means with Welch's 95% intervals, a panel per length."""
+    findings = find_all(ROOT / "results" / "reproduce", [find_experiment(name) for name in REGIMES])
+    compared = [pair for finding in findings for pair in comparisons(finding)]
+    rows = list(dict.fromkeys(row_label(finding, claim) for finding, claim in compared))
+    figure = new_figure(10.4, 1.3 + 0.3 * len(rows))
+    panels: Any = figure.subplots(1, len(COMPARED_AT), sharey=True)
+    for panel, length in zip(panels, COMPARED_AT, strict=True):
+        for finding, claim in compared:
+            if claim.length == length:
+                draw_difference(panel, finding, claim, len(rows) - rows.index(row_label(finding, claim)))
+        panel.axvline(0, color="#000000", lw=0.8)
+        tidy(panel, f"length {length}", "points (hint − no hint)")
+        panel.set_xlim(-105, 105)
+        panel.set_ylim(0.3, len(rows) + 0.7)
+        panel.set_yticks(range(len(rows), 0, -1), rows)
+    legend_below(figure, panels, 2)
+    (FIGURES / "hints.png").write_bytes(as_png(figure))
+
+
+def comparisons(finding: Finding) -> list[tuple[Finding, Better]]:
+    """Its claims that set runs with the hint against runs without, where there are at least two of each."""
+    return [
+        (finding, claim)
+        for claim in finding.experiment.claims
+        if isinstance(claim, Better)
+        and claim.worse.startswith("no hint")
+        and min(len(finding.seeds[arm]) for arm in (claim.better, claim.worse)) > 1
+    ]
+
+
+def row_label(finding: Finding, claim: Better) -> str:
+    regime, what = REGIMES[finding.experiment.name], claim.better.removeprefix("hint")
+    return regime + what if what.endswith("the updates") or not what else f"{regime}; hint{what}"
+
+
+def draw_difference(panel: Any, finding: Finding, claim: Better, height: int) -> None:
+    shown = Panel("accuracy", claim.distribution)
+    cells = [finding.cell(arm, shown, claim.length) for arm in (claim.better, claim.worse)]
+    with_hint, without = ([100 * x for x in cell.values] for cell in cells if cell is not None)
+    gap, half = welch(with_hint, without)
+    updates = {arm.label: arm.updates for arm in finding.experiment.arms}
+    equal_totals = updates[claim.better] == updates[claim.worse]
+    place, colour, fill = (0.14, COLOURS[0], COLOURS[0]) if equal_totals else (-0.14, COLOURS[1], "#ffffff")
+    label = "at as many updates in all" if equal_totals else "at as many updates of the main task"
+    panel.errorbar(gap, height + place, xerr=half, fmt="o", ms=5, color=colour, mfc=fill, lw=1.3, label=label)
+
+
+def draw_losses() -> None:
+    """How the main task's loss falls with its own updates, without and with the hint: geometric means over seeds."""
+    measured = json.loads((ROOT / "results" / "hints.json").read_text())
+    figure = new_figure(9.6, 3.9)
+    panels: Any = figure.subplots(1, 2, sharey=True)
+    for panel, (name, title) in zip(panels, LOSSES.items(), strict=True):
+        for number, (label, seeds) in enumerate(measured[name]["arms"].items()):
+            curves = [list(seed["main_losses"].values()) for seed in seeds]
+            means = [geometric_mean(losses) for losses in zip(*curves, strict=True)]
+            updates = [int(update) for update in seeds[0]["main_losses"]]
+            reach = [min(2, i, len(means) - 1 - i) for i in range(len(means))]  # points to either side
+            smooth = [geometric_mean(means[i - k : i + k + 1]) for i, k in enumerate(reach)]
+            panel.plot(updates, smooth, color=COLOURS[number], lw=1.6, label=label)
+        tidy(panel, title, "updates of the main task", "main-task loss" if name == "hint-muon" else "")
+        panel.set_yscale("log")
+    legend_below(figure, panels, 3)
+    (FIGURES / "hints-loss.png").write_bytes(as_png(figure))
+
+
+if __name__ == "__main__":
+    main()
