@@ -29,10 +29,9 @@ from taskhint.model.decoder import Decoder
 from taskhint.recipes import find_recipe
 from taskhint.system.cores import on_every_core
 from taskhint.tasks import Sort
-from taskhint.tasks.lengths import Lengths
+from taskhint.tasks.lengths import Lengths, Skewed
 from taskhint.tasks.random_bits import Ints
-from taskhint.tasks.sorting import PAPER_LENGTHS
-from taskhint.tasks.task import Examples, Task
+from taskhint.tasks.task import PAPER_LENGTHS, Examples, Task
 from taskhint.training.loop import train
 
 LENGTH = 100
@@ -70,7 +69,7 @@ class Sorter:
 SORTERS = {
     f"length-{LENGTH}": Sorter("trained on at most 20 symbols", PAPER_LENGTHS, 256, 600),
     f"length-{LENGTH}-trained": Sorter(
-        f"trained on at most {LENGTH} symbols", Lengths(shortest=2, short=20, longest=LENGTH, short_share=0.7), 64, 1000
+        f"trained on at most {LENGTH} symbols", Skewed(shortest=2, short=20, longest=LENGTH, short_share=0.7), 64, 1000
     ),
 }
 

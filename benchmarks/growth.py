@@ -11,7 +11,7 @@ from taskhint.data.dataset import fresh_examples
 from taskhint.evaluation.exact import score
 from taskhint.model.config import ModelConfig
 from taskhint.tasks import Sort
-from taskhint.tasks.lengths import Lengths
+from taskhint.tasks.lengths import Skewed
 from taskhint.training.cost import Example, forward_flops, symbol_flops
 
 ROUNDS = 5
@@ -37,7 +37,7 @@ def training_point(
     width: int = 128, batch_size: int = BATCH_SIZE, longest: int = 20, rounds: int = ROUNDS
 ) -> dict[str, float]:
     """One training step: heads of 32, an MLP twice as wide, lengths up to `longest` in the paper's proportions."""
-    task = Sort(lengths=Lengths(2, max(2, longest // 4), longest))
+    task = Sort(lengths=Skewed(2, max(2, longest // 4), longest))
     config = ModelConfig(width=width, heads=width // 32, mlp_width=2 * width)
     batches = prepare(task, batch_size)
     say(f"growth: width {width}, batch {batch_size}, lengths up to {longest}")

@@ -69,7 +69,7 @@ def unavoidable(config: ModelConfig, vocab_size: int, batch: Batch, room: Room, 
             products += _linear(room, f"{block}.{name}", rows, inputs, outputs, learning)
         for group in batch.groups:
             asking = group.tail if last else group.length
-            by_symbol = not learning and block == 0 and config.positions == "none"
+            by_symbol = not learning and block == 0 and config.positions.kind == "none"
             seen = min(group.length, vocab_size) if by_symbol else group.length
             products += _attention(room, f"{block}.{group.length}", config, group.count, asking, seen, learning)
     products += _linear(room, "head", len(batch.targets), config.width, vocab_size, learning)
@@ -83,7 +83,7 @@ def _block_maps(config: ModelConfig, vocab_size: int, batch: Batch, block: int) 
     """
     inner, tokens, last = config.heads * config.each_head, len(batch.tokens), block == config.depth - 1
     asking = sum(group.count * group.tail for group in batch.groups) if last else tokens
-    if block == 0 and config.positions == "none":
+    if block == 0 and config.positions.kind == "none":
         yield "key and value", vocab_size, config.width, 2 * inner
         yield "query", vocab_size, config.width, inner
     elif last:

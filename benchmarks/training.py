@@ -20,10 +20,9 @@ from taskhint.data.batch import Batch, make_batch
 from taskhint.data.dataset import Dataset
 from taskhint.model.config import ModelConfig
 from taskhint.model.decoder import Decoder
-from taskhint.recipes.recipe import Muon
+from taskhint.recipes.optimisers import Muon
 from taskhint.tasks import Sort, Task
 from taskhint.training.allocator import keep_freed_memory
-from taskhint.training.optimisers import Optimiser
 
 BATCH_SIZE = 1024
 BATCHES = 4
@@ -148,7 +147,7 @@ def muon_share(config: ModelConfig, rounds: int, batch_size: int = BATCH_SIZE) -
     task = Sort()
     batch = prepare(task, batch_size, count=1)[0].flat
     decoder = new_model(config, task)
-    optimiser = Optimiser(decoder, Muon(), RATE)
+    optimiser = Muon().at_work(decoder, RATE)
     works: dict[str, Work] = {
         "gradients": lambda _: functional.cross_entropy(decoder(batch, task.kind), batch.targets).backward(),
         "update": lambda _: optimiser.step(1.0),

@@ -9,11 +9,13 @@ import pytest
 import torch
 
 from taskhint.model.config import ModelConfig
+from taskhint.model.temperature import LogVisible
 from taskhint.recipes import find_recipe
-from taskhint.recipes.recipe import Muon, Recipe
+from taskhint.recipes.optimisers import Muon
+from taskhint.recipes.recipe import Recipe
 from taskhint.runs.run import Run
 from taskhint.tasks import Sort
-from taskhint.tasks.lengths import Lengths
+from taskhint.tasks.lengths import Skewed
 from taskhint.training.loop import train
 
 torch.set_num_threads(2)
@@ -36,8 +38,8 @@ def sorter(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A model that sorts short sequences well and long ones badly: right and wrong answers to look at."""
     recipe = replace(
         find_recipe("sort/tempered").with_steps(350),
-        task=Sort(lengths=Lengths(1, 4, 8, 0.5), symbols=20),
-        model=ModelConfig(width=64, heads=2, mlp_width=128, temperature="log-visible"),
+        task=Sort(lengths=Skewed(1, 4, 8, 0.5), symbols=20),
+        model=ModelConfig(width=64, heads=2, mlp_width=128, temperature=LogVisible()),
         optimiser=Muon(weight_decay=0.5),  # so few updates learn more with it
         batch_size=64,
     )

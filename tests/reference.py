@@ -21,9 +21,9 @@ def padded_logits(decoder: Decoder, head: str, tokens: Tensor, inputs: Tensor, s
     config, weights = decoder.config, dict(decoder.named_parameters())
     rows, count = tokens.shape
     x = weights["embedding.weight"][tokens]
-    if config.positions == "learned":
+    if config.positions.kind == "learned":
         x = x + weights["positions.table.weight"][:count]
-    if config.positions == "sinusoidal":
+    if config.positions.kind == "sinusoidal":
         place = torch.arange(count, dtype=x.dtype)[:, None]
         rates = 10_000.0 ** (-torch.arange(0, config.width, 2, dtype=x.dtype) / config.width)
         x = x + torch.cat([torch.sin(place * rates), torch.cos(place * rates)], dim=1)
@@ -40,12 +40,12 @@ def padded_logits(decoder: Decoder, head: str, tokens: Tensor, inputs: Tensor, s
         for h in range(config.heads):
             part = slice(h * config.each_head, (h + 1) * config.each_head)
             asking, asked = queries[..., part], keys[..., part]
-            if config.unit_keys:
+            if config.qk_norm:
                 asking, asked = (
                     math.sqrt(config.each_head) * x / x.norm(dim=-1, keepdim=True) for x in (asking, asked)
                 )
             window: Tensor | float = 0.0
-            if config.positions == "mirror":
+            if config.positions.kind == "mirror":
                 of_key = (torch.arange(count) - inputs[:, None]).abs()
                 of_query = (torch.arange(count) + 1 - inputs[:, None]).abs()
                 width = 0.5 * 3.0 ** (h / (config.heads - 1))
@@ -53,12 +53,12 @@ def padded_logits(decoder: Decoder, head: str, tokens: Tensor, inputs: Tensor, s
                 window = -((difference / width) ** 2) / 2
                 asking, asked = turned(asking, of_query), turned(asked, of_key)
             logits = asking @ asked.transpose(1, 2) / math.sqrt(config.each_head)
-            if config.temperature != "constant":
+            if config.temperature.kind != "constant":
                 n = {
                     "log-visible": torch.arange(1, count + 1).expand(rows, count),
                     "log-input": inputs[:, None].expand(rows, count),
                     "log-sequence": sizes[:, None].expand(rows, count),
-                }[config.temperature]
+                }[config.temperature.kind]
                 logits = logits * (weights[at + "attention.temperature.beta"] * n.to(x.dtype).log())[:, :, None]
             logits = logits + window + torch.full((count, count), -math.inf, dtype=x.dtype).triu(1)
             heads.append(torch.softmax(logits, dim=-1) @ values[..., part])

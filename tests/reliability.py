@@ -27,6 +27,7 @@ from typing import Any
 
 from taskhint.cli import main
 from taskhint.model.config import ModelConfig
+from taskhint.model.temperature import LogVisible
 from taskhint.recipes import find_recipe
 from taskhint.recipes.recipe import Recipe
 
@@ -35,7 +36,7 @@ OPERATIONS = ("open", "write", "fsync", "replace", "rename", "mkdir", "unlink", 
 
 def tiny(**changes: Any) -> Recipe:
     recipe = find_recipe("sort/successor-tempered").with_steps(12)
-    model = ModelConfig(width=16, heads=2, mlp_width=32, depth=1, temperature="log-visible")
+    model = ModelConfig(width=16, heads=2, mlp_width=32, depth=1, temperature=LogVisible())
     few = replace(recipe, model=model, batch_size=8, checkpoint_every=4, log_every=1)
     return replace(few, **changes)
 

@@ -30,11 +30,12 @@ from taskhint.evaluation import exact
 from taskhint.model.config import ModelConfig
 from taskhint.model.decoder import Decoder
 from taskhint.recipes import find_recipe
-from taskhint.recipes.recipe import Adam, Muon, Recipe
+from taskhint.recipes.optimisers import Adam, Muon
+from taskhint.recipes.recipe import Recipe
 from taskhint.system.errors import UserError
 from taskhint.system.files import read_json
 from taskhint.tasks import Count, Increment, Sort
-from taskhint.tasks.lengths import Lengths
+from taskhint.tasks.lengths import Skewed
 from taskhint.training import cost
 
 ROOT = Path(__file__).parent.parent
@@ -178,8 +179,8 @@ def test_products_of_the_limit_share_memory_between_batches_only() -> None:
 
 
 def test_length_shares_are_those_that_are_drawn() -> None:
-    for lengths in (Lengths(2, 5, 20), Lengths(3, 3, 3), Lengths(1, 4, 8, 0.5)):
-        shares = cost.length_shares(lengths)
+    for lengths in (Skewed(2, 5, 20), Skewed(3, 3, 3), Skewed(1, 4, 8, 0.5)):
+        shares = lengths.shares()
         assert sum(shares.values()) == pytest.approx(1.0)
         dataset = Dataset(Sort(lengths=lengths), seed=0, size=20_000)
         drawn = np.concatenate([part.inputs for part in dataset.examples(range(20_000))])

@@ -14,6 +14,7 @@ from taskhint.cli.listing import as_markdown
 from taskhint.recipes import ENTRIES, find_recipe
 from taskhint.runs.run import Run
 from taskhint.system.errors import UserError
+from taskhint.tasks import Mixture
 from taskhint.training.loop import train
 from tests.conftest import small
 
@@ -121,7 +122,7 @@ def test_progress_goes_to_standard_error_only(run: Run, capsys: pytest.CaptureFi
         (["evaluate", "RUN", "--lengths", "5,x"], "not a whole number"),
         (["evaluate", "RUN", "--lengths", ""], "not a whole number"),
         (["evaluate", "RUN", "--lengths", "5", "--examples", "0"], "too few"),
-        (["evaluate", "RUN", "--lengths", "5", "--distribution", "repp:3"], "rep:3"),
+        (["evaluate", "RUN", "--lengths", "5", "--distribution", "repp:3"], "rep:R"),
         (["solve", "RUN", "5", "101"], "from 1 to 100"),
         (["solve", "RUN", "5", "x"], "'x' is not a symbol"),
         (["solve", "RUN"], "empty"),
@@ -164,11 +165,11 @@ def test_settings_reach_every_part_of_a_recipe() -> None:
             "dataset_size=1000",
         ]
     )
-    assert recipe.model.width == 256 and recipe.model.temperature == "log-input"
-    assert recipe.optimiser.kind == "adam" and recipe.task.inputs.pool == "any"  # type: ignore[attr-defined]
+    assert recipe.model.width == 256 and recipe.model.temperature.kind == "log-input"
+    assert recipe.optimiser.kind == "adam" and getattr(recipe.task, "inputs", None) == Mixture(pool="any")
     hint = recipe.hints[0]
-    assert hint.updates == 2 and hint.task.repeated == "next-distinct"  # type: ignore[attr-defined]
-    assert hint.task.lengths.longest == 30
+    assert hint.updates == 2 and getattr(hint.task, "repeated", None) == "next-distinct"
+    assert hint.task.lengths.max_length == 30
     assert type(recipe).from_json(recipe.to_json()) == recipe
     with pytest.raises(UserError, match=r"hints\.successor"):
         find_recipe("sort/successor").with_settings(["hints.sucessor.updates=2"])

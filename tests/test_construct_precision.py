@@ -48,9 +48,13 @@ def test_sums_of_ones_end_where_the_limit_says() -> None:
 
 def test_float16_ends_where_the_number_of_keys_is_no_longer_a_number() -> None:
     longest = largest_length("float16", False)
-    temperature = build(make_plan(2, longest, False, "float16")).blocks[0].attention.temperature  # type: ignore[union-attr]
+    decoder = build(make_plan(2, longest, False, "float16"))
+    weights = {"beta": dict(decoder.named_parameters())["blocks.0.attention.temperature.beta"]}
+    temperature = decoder.config.temperature.bind(decoder.config, weights)
     keys = torch.tensor([2 * longest, 2 * (longest + 8)])
-    at_limit, beyond = temperature(Places(keys - 1, keys, keys)).tolist()  # type: ignore[operator]
+    factors = temperature.factor(Places(keys - 1, keys, keys, keys - 1))
+    assert factors is not None
+    at_limit, beyond = factors.tolist()
     assert np.isfinite(at_limit)
     assert np.isinf(beyond)
 

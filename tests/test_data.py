@@ -11,7 +11,7 @@ from taskhint.data.batch import make_batch
 from taskhint.data.dataset import Dataset, fresh_examples
 from taskhint.recipes import find_recipe
 from taskhint.system.errors import UserError
-from taskhint.tasks import TASKS, Carry, Count, Increment, Sort, Task
+from taskhint.tasks import Carry, Count, Fill, Increment, Sort, Successor, Task
 from taskhint.training.loop import batch_for
 
 
@@ -80,7 +80,9 @@ def test_impossible_test_sets_are_refused(length: int, count: int) -> None:
         fresh_examples(Sort(), 0, length, 0, count)
 
 
-@pytest.mark.parametrize("task", [task() for task in TASKS.values()], ids=lambda task: task.kind)  # type: ignore[call-arg]
+@pytest.mark.parametrize(
+    "task", [Sort(), Successor(), Count(), Fill(), Increment(), Carry()], ids=lambda task: task.kind
+)
 def test_a_batch_holds_the_real_tokens_and_no_others(task: Task) -> None:
     parts = Dataset(task, 0, 10**6).examples(range(200))
     batch = make_batch(task, parts)
@@ -103,13 +105,13 @@ def test_targets_are_the_tokens_after_the_scored_positions(task: Task) -> None:
 
 def test_the_dataset_is_split_equally_and_turns_alternate() -> None:
     recipe = find_recipe("sort/all-hints")
-    assert [recipe.tasks[recipe.turn(step)[0]].kind for step in range(5)] == [
+    assert [recipe.update(step)[1].task for step in range(5)] == [
         "sort",
         "successor",
         "count",
         "fill",
         "sort",
     ]
-    assert recipe.turn(9) == (1, 2)
+    assert (recipe.update(9)[0], recipe.update(9)[1].batch) == (1, 2)
     again = batch_for(recipe, 9)
     assert (again.tokens == batch_for(recipe, 9).tokens).all()

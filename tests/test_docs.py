@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from taskhint.recipes.recipe import Recipe
-from taskhint.tasks import TASKS
+from taskhint.tasks import Task
 from tests.test_tasks import rows_of
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -20,7 +20,7 @@ def test_the_example_task_works_in_full(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("taskhint.tasks.TASKS", dict(TASKS))
+    monkeypatch.setattr(Task, "_members", dict(Task.kinds()))
     file, script = re.findall(r"```python\n(.*?)```", (DOCS / "adding-a-task.md").read_text(), re.DOTALL)
     (tmp_path / "largest.py").write_text(file)
     monkeypatch.syspath_prepend(tmp_path)

@@ -41,7 +41,7 @@ def test_the_loss_is_that_of_whole_sequences(monkeypatch: pytest.MonkeyPatch) ->
     model = new_decoder(recipe)
     task = recipe.task
     assert isinstance(task, Sort)
-    n = task.lengths.longest
+    n = task.lengths.max_length
     total = 0.0
     for tokens in torch.from_numpy(fresh_examples(task, try_levers.SEED, n, 0, 3).tokens):
         logits = model.trace(tokens[None, :-1], task.kind, n)["logits"][0]

@@ -11,12 +11,15 @@ import torch
 
 from taskhint.data.batch import Group, make_batch
 from taskhint.data.dataset import Dataset, fresh_examples
-from taskhint.model.attention.block_attention import grouped_attend, plain_grouped_attend
+from taskhint.model.attention.packed import PackedAttention
+from taskhint.model.attention.paths import attend_by_group
 from taskhint.model.attention.symbol_counts import attend_by_counts
 from taskhint.model.attention.varlen import varlen_attend
 from taskhint.model.config import ModelConfig
 from taskhint.model.decoder import Decoder
 from taskhint.model.decoding import greedy
+from taskhint.model.positions import Learned, Mirror, Sinusoidal
+from taskhint.model.temperature import LogVisible
 from taskhint.model.trace import trace_names
 from taskhint.system.errors import UserError
 from taskhint.tasks import Carry, Count, Fill, Increment, Sort, Successor, Task
@@ -27,13 +30,13 @@ TEMPERATURES = ("constant", "log-visible", "log-input", "log-sequence")
 VARIANTS = {
     **{f"temperature-{t}": replace(BASE, temperature=t) for t in TEMPERATURES},  # type: ignore[arg-type]
     "relu-no-norm": replace(BASE, activation="relu", norm="none"),
-    "norm-after": replace(BASE, norm="after", temperature="log-visible"),
-    "learned": replace(BASE, positions="learned"),
-    "sinusoidal": replace(BASE, positions="sinusoidal"),
-    "unit-keys": replace(BASE, unit_keys=True, temperature="log-visible"),
-    "mirror": replace(BASE, positions="mirror", temperature="log-visible"),
+    "norm-after": replace(BASE, norm="after", temperature=LogVisible()),
+    "learned": replace(BASE, positions=Learned()),
+    "sinusoidal": replace(BASE, positions=Sinusoidal()),
+    "unit-keys": replace(BASE, qk_norm=True, temperature=LogVisible()),
+    "mirror": replace(BASE, positions=Mirror(), temperature=LogVisible()),
     "attention-only": replace(BASE, mlp_width=0),
-    "one-block": replace(BASE, depth=1, temperature="log-visible"),
+    "one-block": replace(BASE, depth=1, temperature=LogVisible()),
     "wide-heads": replace(BASE, head_width=20, depth=3),
 }
 TASKS: list[Task] = [Sort(), Successor(), Count(), Fill(), Increment(), Carry()]
@@ -145,7 +148,7 @@ def test_unknown_trace_names_and_heads_name_the_nearest() -> None:
 
 def test_learned_positions_end_with_a_clear_word() -> None:
     task = Sort()
-    decoder = decoder_for(replace(BASE, positions="learned", max_positions=16), task)
+    decoder = decoder_for(replace(BASE, positions=Learned(16)), task)
     with pytest.raises(UserError, match="16 learned positions"):
         decoder.trace(torch.zeros(1, 17, dtype=torch.long), "sort", 8)
 
@@ -190,8 +193,8 @@ def test_the_variable_length_path_means_the_same(monkeypatch: pytest.MonkeyPatch
     asking = sum(group.count * (group.tail if tail else group.length) for group in groups)
     generator = torch.Generator().manual_seed(0)
     q, kv = torch.randn(asking, 2, 8, generator=generator), torch.randn(tokens, 2, 2, 8, generator=generator)
-    scale = torch.rand(asking, generator=generator)
-    wanted = plain_grouped_attend(groups, tail=tail)(q, kv, scale)
+    scale = torch.rand(asking, 1, generator=generator)
+    wanted = attend_by_group(q, kv, scale, groups, tail)
     assert (varlen_attend(q, kv, scale, groups, tail) - wanted).abs().max() < 0.05  # the kernel works in bfloat16
 
 
@@ -200,18 +203,18 @@ def test_the_fast_attention_is_the_plain_one(tail: bool) -> None:
     groups = make_batch(Fill(), Dataset(Fill(), 0, 10**6).examples(range(50))).groups
     tokens = sum(group.count * group.length for group in groups)
     asking = sum(group.count * (group.tail if tail else group.length) for group in groups)
-    values = [torch.randn(shape, dtype=torch.float64) for shape in ((asking, 3, 8), (tokens, 2, 3, 8), (asking,))]
+    values = [torch.randn(shape, dtype=torch.float64) for shape in ((asking, 3, 8), (tokens, 2, 3, 8), (asking, 1))]
     upstream = torch.randn(asking, 3, 8, dtype=torch.float64)
     results = []
-    for attend in (grouped_attend(groups, tail=tail), plain_grouped_attend(groups, tail=tail)):
+    for attend in (PackedAttention.apply, attend_by_group):
         leaves = [value.clone().requires_grad_() for value in values]
-        out = attend(*leaves)
+        out = attend(*leaves, groups, tail)  # type: ignore[arg-type,call-arg]
         results.append([out, *torch.autograd.grad(out, leaves, upstream)])
     for fast, plain in zip(*results, strict=True):
         assert torch.allclose(fast, plain, atol=1e-10)
 
 
-@pytest.mark.parametrize("name", [name for name in VARIANTS if VARIANTS[name].positions == "none"])
+@pytest.mark.parametrize("name", [name for name in VARIANTS if VARIANTS[name].positions.kind == "none"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
 def test_looking_at_symbols_is_looking_at_tokens(
     monkeypatch: pytest.MonkeyPatch, name: str, dtype: torch.dtype
@@ -222,7 +225,7 @@ def test_looking_at_symbols_is_looking_at_tokens(
         taken.append(attend_by_counts(*given))
         return taken[-1]
 
-    monkeypatch.setattr("taskhint.model.attention.block_attention.attend_by_counts", watched)
+    monkeypatch.setattr("taskhint.model.attention.layer.attend_by_counts", watched)
     task = Sort(symbols=5)
     decoder = decoder_for(VARIANTS[name], task, dtype)
     batch = make_batch(task, [fresh_examples(task, 0, length, 0, 7) for length in (12, 30)])
@@ -238,6 +241,6 @@ def test_logits_too_large_for_a_logarithm_beside_them_are_left_to_the_plain_way(
     tables = torch.ones(4, 1, 8), torch.ones(4, 2, 1, 8)
     tokens, groups = torch.arange(16) % 4, (Group(1, 16, 3),)
     with torch.no_grad():
-        assert attend_by_counts(*tables, torch.full((3,), 1e2), tokens, groups, True) is not None
-        assert attend_by_counts(*tables, torch.full((3,), 1e3), tokens, groups, True) is None
-        assert attend_by_counts(*tables, torch.full((3,), float("nan")), tokens, groups, True) is None
+        assert attend_by_counts(*tables, torch.full((3, 1), 1e2), tokens, groups, True) is not None
+        assert attend_by_counts(*tables, torch.full((3, 1), 1e3), tokens, groups, True) is None
+        assert attend_by_counts(*tables, torch.full((3, 1), float("nan")), tokens, groups, True) is None

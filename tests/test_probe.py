@@ -14,6 +14,7 @@ from taskhint.construct.coordinates import Coordinates
 from taskhint.construct.sorting import CANDIDATES_HEAD, REMAINING_HEAD, SUCCESSOR_HEAD
 from taskhint.model.config import ModelConfig
 from taskhint.model.decoder import Decoder
+from taskhint.model.temperature import LogVisible
 from taskhint.probe import (
     MECHANISMS,
     Subject,
@@ -114,7 +115,7 @@ def test_an_attention_that_erases_the_copy_leaves_only_what_does_not_read_it() -
 
 
 def random_decoder(task: Sort | Increment, **changes: object) -> Decoder:
-    config = ModelConfig(width=24, heads=3, depth=3, mlp_width=40, temperature="log-visible")
+    config = ModelConfig(width=24, heads=3, depth=3, mlp_width=40, temperature=LogVisible())
     decoder = Decoder(dataclasses.replace(config, **changes), task.vocab.size, [task.kind])  # type: ignore[arg-type]
     decoder.initialise(1)
     return decoder

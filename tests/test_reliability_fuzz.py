@@ -22,12 +22,12 @@ from taskhint.evaluation.curve import LengthCurve, Score, load_curves, save_curv
 from taskhint.recipes.recipe import Recipe
 from taskhint.runs.checkpoint import MANIFEST, STATE, WEIGHTS, Checkpoint, State
 from taskhint.runs.environment import History, read_history
-from taskhint.runs.metrics import Metrics, Position
+from taskhint.runs.metrics import Metrics, MetricsWritten
 from taskhint.runs.run import Run, load, new_decoder, weight_shapes
 from taskhint.runs.tensors import read_tensors
 from taskhint.system.errors import UserError
 from taskhint.system.files import json_bytes, read_json
-from taskhint.system.serialise import from_json
+from taskhint.system.settings import conform
 from taskhint.training.loop import train
 from tests.reliability import tiny
 
@@ -143,7 +143,7 @@ def test_recipe(run: Run, data: st.DataObject) -> None:
     with suppress(UserError):
         loaded = load(path)
         loaded.recipe.fingerprint()
-        loaded.recipe.turn(5)
+        loaded.recipe.update(5)
         weight_shapes(loaded.recipe)
         _ = loaded.model
     assert str(run.recipe) == str(Recipe.from_json(run.recipe.to_json()))
@@ -217,8 +217,8 @@ def test_every_place_of_every_document_takes_every_extreme(run: Run) -> None:
     (evaluation,) = (run.path / "evaluations").glob("step-*/*.json")
     loaders: dict[Path, Callable[[Any], object]] = {
         run.path / "recipe.json": lambda data: Recipe.from_json(data).fingerprint(),
-        run.path / "environment.json": lambda data: from_json(History, data, "file"),
-        run.checkpoints()[-1].path / STATE: lambda data: from_json(State, data, "file"),
+        run.path / "environment.json": lambda data: conform(History, data, "file"),
+        run.checkpoints()[-1].path / STATE: lambda data: conform(State, data, "file"),
         evaluation: lambda data: json_bytes(LengthCurve.from_json(data, "file").to_json()),
     }
     for path, load_document in loaders.items():
@@ -235,7 +235,7 @@ def test_metrics(run: Run, data: st.DataObject) -> None:
     whole = (run.path / "metrics.jsonl").read_bytes()
     path = run.path.with_name("metrics.jsonl")
     path.write_bytes(spoilt(data.draw, whole))
-    position = Position(data.draw(st.integers(0, 2**62)), "0" * 64)
+    position = MetricsWritten(data.draw(st.integers(0, 2**62)), "0" * 64)
     with Metrics(path, position, step=data.draw(st.integers(0, 5))) as metrics:
         metrics.add(9, "sort", 1.0, 1.0, 1.0)
         end = metrics.sync()

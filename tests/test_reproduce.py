@@ -80,7 +80,7 @@ def test_a_difference_is_clear_only_beyond_the_spread_of_the_seeds() -> None:
 
 
 def write_run(out: Path, arm: Arm, seed: int, accuracy: dict[int, float], distance: float = 1.0) -> None:
-    recipe = arm.at("pocket").with_overrides(seed=seed)
+    recipe = arm.at("pocket").change(seed=seed)
     write_atomically(out / "recipe.json", json_bytes(recipe.to_json()))
     scores = {n: Score(1000, round(1000 * share), distance) for n, share in accuracy.items()}
     save_curve(out, LengthCurve(str(out), recipe.name, "sort", "uniform", seed, recipe.steps, scores))
@@ -135,9 +135,9 @@ def test_settings_that_are_not_the_papers() -> None:
     assert "task.inputs.repetition 0.1 (paper 0.0)" in shared
     assert own[0] == "1M examples: dataset_size 7500 (paper 1000000)"
     assert "hint, four times the updates: steps 12000 (paper 100000)" in settings_of("hint-long")[-1]
-    assert "model.unit_keys true (paper false)" in settings_of("sort-best")[0]
+    assert "model.qk_norm true (paper false)" in settings_of("sort-best")[0]
     assert "task.inputs.repetition 0.8 (paper 0.1)" in settings_of("sort-best")[0]
-    assert "model.positions mirror (paper none)" in settings_of("increment-best")[0]
+    assert "model.positions.kind mirror (paper none)" in settings_of("increment-best")[0]
     assert "optimiser.beta1" not in settings_of("hint")[0], "Muon has no such setting"
 
 

@@ -10,14 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taskhint.system.errors import UserError
-from taskhint.tasks import HINTS, TASKS, Carry, Copies, Count, Fill, Increment, Mixture, Sort, Successor, Task
+from taskhint.tasks import Carry, Copies, Count, Distinct, Fill, Increment, Mixture, Sort, Successor, Task
 from taskhint.tasks.increment import CARRY_MARK
-from taskhint.tasks.lengths import Lengths
+from taskhint.tasks.inputs import UNIFORM
+from taskhint.tasks.lengths import Skewed
 from taskhint.tasks.random_bits import RandomBits
+from taskhint.tasks.task import hints_for
 from taskhint.tasks.vocab import NONE
 
 VARIANTS: list[Task] = [
-    *(task() for task in TASKS.values()),  # type: ignore[call-arg]
+    *(task() for task in (Sort, Successor, Count, Fill, Increment, Carry)),
     Sort(inputs=Mixture(0.7, "any"), symbols=7),
     Sort(inputs=Mixture(0.9, "any", 0.6), symbols=9),
     Sort(inputs=Copies(3), symbols=7),
@@ -58,9 +60,10 @@ def test_inputs_are_counted_and_padding_stays_outside(task: Task) -> None:
 def test_vocabularies_have_the_papers_sizes() -> None:
     assert Sort().vocab.size == 103
     assert Increment().vocab.size == 14
-    for main, hints in HINTS.items():
-        for hint in hints:
-            assert hint().vocab == TASKS[main]().vocab  # type: ignore[call-arg]
+    assert list(hints_for("sort")) == ["successor", "count", "fill"] and list(hints_for("increment")) == ["carry"]
+    for main in (Sort(), Increment()):
+        for hint in hints_for(main.kind).values():
+            assert hint().vocab == main.vocab  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize(("task", "short", "longest"), [(Sort(), range(2, 6), 20), (Increment(), range(2, 5), 10)])
@@ -74,7 +77,7 @@ def test_lengths_follow_the_papers_distribution(task: Task, short: range, longes
 
 
 def test_all_lengths_may_be_short() -> None:
-    lengths = Lengths(3, 6, 6).draw(RandomBits(0, 2, np.arange(1000)))
+    lengths = Skewed(3, 6, 6).draw(RandomBits(0, 2, np.arange(1000)))
     assert set(lengths.tolist()) == {3, 4, 5, 6}
 
 
@@ -188,8 +191,8 @@ def test_test_distributions() -> None:
     for bad in ("rep:0", "rep:x", "rep", "nines"):
         with pytest.raises(UserError, match="no test distribution"):
             Sort().for_test(bad)
-    with pytest.raises(UserError, match="no test distribution"):
-        Successor().for_test("uniform")
+    assert Sort().for_test("distinct").inputs == Distinct()
+    assert Successor().for_test("uniform").inputs == UNIFORM
 
 
 @pytest.mark.parametrize("task", VARIANTS[:6], ids=lambda task: task.kind)

@@ -73,7 +73,9 @@ def training(path: Path, recipe: Recipe) -> dict[str, Any]:
     """The main task's losses by its updates until then, and each task's mean gradient norm in the first half."""
     lines = [json.loads(line) for line in (path / "metrics.jsonl").read_text().splitlines()]
     losses = {
-        str(recipe.turn(line["step"])[1]): round(line["loss"], 6) for line in lines if line["task"] == recipe.task.kind
+        str(recipe.update(line["step"])[1].batch): round(line["loss"], 6)
+        for line in lines
+        if line["task"] == recipe.task.kind
     }
     early = [line for line in lines if line["step"] < recipe.steps // 2]
     norms = {

@@ -74,7 +74,7 @@ def main() -> None:
 
 
 def recipe(changes: tuple[str, ...]) -> Recipe:
-    base = find_recipe("sort/best").with_steps(UPDATES).with_overrides(seed=SEED)
+    base = find_recipe("sort/best").with_steps(UPDATES).change(seed=SEED)
     return base.with_settings((*changes, "checkpoint_every=100", "keep_checkpoints=10"))
 
 
@@ -115,7 +115,7 @@ def measured(label: str, changes: list[str], recipe: Recipe, model: Decoder) -> 
 @torch.no_grad()
 def loss(model: Decoder, task: Sort) -> float:
     """Of a whole sequence of the longest training length, in nats."""
-    batch = make_batch(task, [fresh_examples(task, SEED, task.lengths.longest, 0, LOSS_SEQUENCES)])
+    batch = make_batch(task, [fresh_examples(task, SEED, task.lengths.max_length, 0, LOSS_SEQUENCES)])
     total = functional.cross_entropy(model(batch, task.kind), batch.targets, reduction="sum")
     return round(total.item() / LOSS_SEQUENCES, 6)
 

@@ -62,7 +62,7 @@ def jobs_for(experiments: Iterable[Experiment], scale: Scale, seeds: int, out: P
             wanted.setdefault(arm.folder(scale), (arm, []))[1].append(experiment)
     # The first seed of everything comes first: a stopped campaign then has a little of all.
     return [
-        _job(out / folder / f"seed-{seed}", arm.at(scale).with_overrides(seed=seed), users)
+        _job(out / folder / f"seed-{seed}", arm.at(scale).change(seed=seed), users)
         for seed in range(seeds)
         for folder, (arm, users) in wanted.items()
     ]

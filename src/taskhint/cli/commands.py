@@ -52,7 +52,7 @@ def _train(options: argparse.Namespace) -> None:
     if options.steps is not None:
         recipe = recipe.with_steps(options.steps)
     if options.seed is not None:
-        recipe = recipe.with_overrides(seed=options.seed)
+        recipe = recipe.change(seed=options.seed)
     recipe = recipe.with_settings(options.set)
     use_threads(options)
     from taskhint.training.loop import train

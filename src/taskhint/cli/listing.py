@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from taskhint.recipes import ENTRIES
-from taskhint.tasks import HINTS, TASKS
+from taskhint.tasks import Task
 
 
 def as_text() -> str:
@@ -12,10 +12,10 @@ def as_text() -> str:
     for entry in ENTRIES.values():
         lines.append(f"  {entry.name:<{width}}  {entry.about}; {entry.minutes:g} min; {entry.result}")
     lines += ["", "tasks"]
-    lines += [f"  {kind:<{width}}  {TASKS[kind].about}" for kind in HINTS]
+    tasks = Task.kinds()
+    lines += [f"  {kind:<{width}}  {task.about}" for kind, task in tasks.items() if not task.hint_for]
     lines += ["", "hints"]
-    for main, hints in HINTS.items():
-        lines += [f"  {hint.kind:<{width}}  of {main}: {hint.about}" for hint in hints]
+    lines += [f"  {kind:<{width}}  of {task.hint_for}: {task.about}" for kind, task in tasks.items() if task.hint_for]
     return "\n".join(lines) + "\n"
 
 
@@ -34,6 +34,5 @@ def as_markdown() -> str:
     ]
     lines += [f"| `{e.name}` | {e.about} | {e.minutes:g} | {e.result} |" for e in ENTRIES.values()]
     lines += ["", "| task | hint of | what |", "|---|---|---|"]
-    owner = {hint.kind: main for main, hints in HINTS.items() for hint in hints}
-    lines += [f"| `{kind}` | {owner.get(kind, '')} | {task.about} |" for kind, task in TASKS.items()]
+    lines += [f"| `{kind}` | {task.hint_for} | {task.about} |" for kind, task in Task.kinds().items()]
     return "\n".join(lines) + "\n"

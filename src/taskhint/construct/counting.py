@@ -10,7 +10,7 @@ from torch import Tensor
 
 from taskhint.construct.coordinates import Coordinates
 from taskhint.data.batch import Group
-from taskhint.model.attention.block_attention import plain_grouped_attend
+from taskhint.model.attention.paths import attend_flat
 from taskhint.model.decoder import Decoder
 from taskhint.model.places import Places
 
@@ -48,7 +48,7 @@ def _stream(each_in: Tensor, copies: int, between: Tensor, each_out: Tensor, don
 
 def _next_symbol(decoder: Decoder, x: Tensor, inputs: int) -> int:
     count = len(x)
-    places = Places.of_rectangle(torch.tensor([inputs]), count + 1, 0, count)
-    attend = plain_grouped_attend([Group(1, count, 1)], tail=True)
+    places = Places.of_rectangle(torch.tensor([inputs]), count + 1, 0, count, decoder.config.positions)
+    attend = attend_flat((Group(1, count, 1),), tail=True)
     last = decoder.blocks[1](x, places, attend, torch.tensor([count - 1]))
     return int(decoder.head("sort")(decoder.final_norm(last)).argmax())

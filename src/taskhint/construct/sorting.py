@@ -32,11 +32,13 @@ from taskhint.construct.coordinates import Coordinates
 from taskhint.construct.plan import Plan, make_plan
 from taskhint.model.config import ModelConfig
 from taskhint.model.decoder import Decoder
-from taskhint.recipes.recipe import Adam, Recipe
+from taskhint.model.temperature import LogVisible
+from taskhint.recipes.optimisers import Adam
+from taskhint.recipes.recipe import Recipe
 from taskhint.runs.run import Run, check_memory, create, save_checkpoint
 from taskhint.system.errors import UserError
 from taskhint.tasks import Sort
-from taskhint.tasks.lengths import Lengths
+from taskhint.tasks.lengths import Skewed
 
 Weights = dict[str, Tensor]
 """The decoder's parameters by name, written in place."""
@@ -73,13 +75,13 @@ def recipe_for(plan: Plan) -> Recipe:
         head_width=coordinates.symbols + 1,
         activation="relu",
         norm="after" if coordinates.mirrored else "none",
-        temperature="log-visible",
+        temperature=LogVisible(),
         dtype=plan.dtype,
     )
     return Recipe(
         name=NAME,
         scale="pocket",
-        task=Sort(lengths=Lengths(1, plan.max_length, plan.max_length), symbols=coordinates.symbols),
+        task=Sort(lengths=Skewed(1, plan.max_length, plan.max_length), symbols=coordinates.symbols),
         model=model,
         optimiser=Adam(),
         learning_rate=1e-5,

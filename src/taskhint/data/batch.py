@@ -8,7 +8,7 @@ input positions that hold every prediction of its examples; the last block of a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -36,6 +36,7 @@ class Batch:
     targets: Tensor  # (S,) the token that follows each scored position
     scored: Tensor | None  # (S,) scored positions among the M tail positions; None if it is all of them
     rows: Ints  # (examples,) which row of the given examples each one was, in the order of the groups
+    ids: Tensor | None = None  # (N,) position ids, where they were drawn for training
 
     def to(self, device: torch.device) -> Batch:
         """The same batch with its tensors on a device."""
@@ -46,7 +47,15 @@ class Batch:
             inputs=self.inputs.to(device),
             targets=self.targets.to(device),
             scored=scored,
+            ids=None if self.ids is None else self.ids.to(device),
         )
+
+    def with_drawn_ids(self, draw: Callable[[Ints, int], Ints | None]) -> Batch:
+        """With position ids for training: `draw` gets the rows of equally long examples and their length."""
+        ends = np.cumsum([group.count for group in self.groups])[:-1]
+        drawn = [draw(rows, g.length) for g, rows in zip(self.groups, np.split(self.rows, ends), strict=True)]
+        found = [ids.ravel() for ids in drawn if ids is not None]
+        return replace(self, ids=torch.from_numpy(np.concatenate(found))) if found else self
 
     @property
     def scored_per_example(self) -> Ints:

@@ -22,7 +22,7 @@ WORTHWHILE = 0.9
 
 def can_be_cut(decoder: Decoder, task: Task) -> bool:
     """Not where attention counts the whole sequence, nor where a part of the answer is given."""
-    return decoder.config.temperature != "log-sequence" and not task.given
+    return not decoder.config.judged_whole and not task.given
 
 
 def best_bite(examples: Examples, first_errors: Ints) -> int | None:

@@ -57,7 +57,7 @@ def summarise(runs: Iterable[tuple[Path, Recipe]]) -> list[Series]:
     """The curves of all evaluated runs; runs that differ only in their seed are one series."""
     families: dict[Recipe, list[LengthCurve]] = {}
     for path, recipe in runs:
-        families.setdefault(recipe.with_overrides(seed=0), []).extend(load_curves(path))
+        families.setdefault(recipe.change(seed=0), []).extend(load_curves(path))
     labels = _labels(families)
     series = []
     for recipe, curves in families.items():
@@ -86,8 +86,7 @@ def _labels(recipes: Iterable[Recipe]) -> dict[Recipe, str]:
 
 
 def updates_text(recipe: Recipe) -> str:
-    main = sum(1 for place in recipe.cycle if place == 0)
-    share = recipe.steps * main // len(recipe.cycle)
+    share = int(recipe.steps * recipe.main_share())
     return f"{share} main + {recipe.steps - share} hint updates" if recipe.hints else f"{share} updates"
 
 

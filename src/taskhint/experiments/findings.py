@@ -166,7 +166,7 @@ def find_all(directory: Path, experiments: Iterable[Experiment], scale: Scale = 
 
 
 def _key(recipe: Recipe) -> str:
-    return recipe.with_overrides(seed=0).fingerprint()
+    return recipe.change(seed=0).fingerprint()
 
 
 def _load(seed: int, path: Path, loaded: dict[Path, Seed]) -> Seed:

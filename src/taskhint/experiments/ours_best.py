@@ -7,7 +7,7 @@ from taskhint.experiments.experiment import Arm, AtLeast, Better, Experiment, No
 BEST_HALF = Arm("sort/best, half the updates", "sort/best", updates=0.5, counterpart="sort/tempered")
 LEFT_OUT = {
     "attention not tempered": ("model.temperature=constant",),
-    "queries and keys of any size": ("model.unit_keys=false",),
+    "queries and keys of any size": ("model.qk_norm=false",),
     "no dense sequences": ("task.inputs.near=0.0", "task.inputs.repetition=0.4"),
     "the paper's 10% repeats": ("task.inputs.near=0.0", "task.inputs.repetition=0.1", "task.inputs.pool=half"),
 }

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
 
+from taskhint.model.normaliser import Normaliser, Softmax
+from taskhint.model.positions import NoPositions, Positions
+from taskhint.model.temperature import Constant, Temperature
 from taskhint.system.errors import UserError
+from taskhint.system.settings import ADDED, Settings
 
-TemperatureKind = Literal["constant", "log-visible", "log-input", "log-sequence"]
-PositionKind = Literal["none", "learned", "sinusoidal", "mirror"]
-NormKind = Literal["before", "after", "none"]
+Norm = Literal["before", "after", "none"]
 Activation = Literal["gelu", "relu"]
 NumberFormat = Literal["float64", "float32", "bfloat16", "float16"]
 
@@ -20,24 +22,23 @@ LARGEST = {
     "depth": 1 << 10,
     "mlp_width": 1 << 18,
     "head_width": 1 << 18,
-    "max_positions": 1 << 24,
 }
 
 
 @dataclass(frozen=True)
-class ModelConfig:
+class ModelConfig(Settings):
     """A decoder's shape.
 
-    temperature: attention logits times 1 (`constant`) or times β·ln n with one learned β per layer, where n counts the
-    keys that a query sees (`log-visible`), the symbols before ⊥ (`log-input`) or prompt and answer (`log-sequence`).
-    unit_keys: every head's queries and keys are brought to one size, √(its width), so that logits are cosines times
-    that size and the temperature.
-    positions: what a token knows of its place: nothing, a vector added to its own (`learned`, `sinusoidal`), or how far
-    it is from ⊥ on either side (`mirror`), of which attention sees only differences, and only small ones.
+    positions, temperature, normaliser: a position scheme, a factor on attention logits, and what turns logits into
+    weights; each can be given by the name of its kind.
+    qk_norm: every head's queries and keys are brought to one size, √(its width), so that logits are cosines times that
+    size and the temperature.
     norm: layer normalisation before each part of a block and once at the end (`before`), once after each block
     (`after`, as the paper's theory writes it), or nowhere.
     dtype: the number format of weights and hidden states. Training is in float32; the others are for constructed ones.
     """
+
+    label: ClassVar[str] = "model"
 
     width: int = 128
     heads: int = 4
@@ -45,16 +46,15 @@ class ModelConfig:
     mlp_width: int = 256  # 0: blocks of attention only
     head_width: int = 0  # 0: width / heads
     activation: Activation = "gelu"
-    norm: NormKind = "before"
-    positions: PositionKind = "none"
-    max_positions: int = 512  # rows of the learned table; the other kinds have no limit
-    temperature: TemperatureKind = "constant"
-    initial_beta: float = 0.4
-    unit_keys: bool = False
+    norm: Norm = "before"
+    positions: Positions = NoPositions()
+    temperature: Temperature = Constant()
+    normaliser: Normaliser = field(default=Softmax(), metadata=ADDED)
+    qk_norm: bool = False
     dtype: NumberFormat = "float32"
 
     def __post_init__(self) -> None:
-        for name in ("width", "heads", "depth", "max_positions"):
+        for name in ("width", "heads", "depth"):
             if getattr(self, name) < 1:
                 raise UserError(f"model.{name}={getattr(self, name)} is too small; at least 1")
         for name in ("mlp_width", "head_width"):
@@ -67,13 +67,27 @@ class ModelConfig:
             raise UserError(
                 f"model.width={self.width} is not a multiple of model.heads={self.heads}; change one of them"
             )
-        if self.positions == "sinusoidal" and self.width % 2:
-            raise UserError(f"model.width={self.width} is odd; sinusoidal positions need an even width")
-        if self.positions == "mirror" and (self.each_head % 2 or self.each_head < 4):
-            raise UserError(
-                f"a head's width of {self.each_head} is not even and at least 4; mirror positions need that"
-            )
+        self.positions.check(self)
+        self.temperature.check(self)
 
     @property
     def each_head(self) -> int:
         return self.head_width or self.width // self.heads
+
+    @property
+    def judged_whole(self) -> bool:
+        """Whether a prediction depends on how long the answer will be: it cannot be judged by its beginning then."""
+        return self.positions.reads_sequence or self.temperature.reads_sequence
+
+    @classmethod
+    def from_older(cls, data: dict[str, Any]) -> dict[str, Any]:
+        """Before version 0.2 these were names, with their numbers beside them."""
+        data = dict(data)
+        rows, beta = data.pop("max_positions", None), data.pop("initial_beta", None)
+        if "unit_keys" in data:
+            data["qk_norm"] = data.pop("unit_keys")
+        if rows is not None and data.get("positions") == "learned":
+            data["positions"] = {"kind": "learned", "max_positions": rows}
+        if beta is not None and str(data.get("temperature", "")).startswith("log-"):
+            data["temperature"] = {"kind": data["temperature"], "initial_beta": beta}
+        return data

@@ -1,6 +1,7 @@
 """The one transformer: a decoder over flat tokens with a head per task. Trained and hand-built weights load into it.
 
-Shapes: N tokens of a batch, S scored positions, B examples, T tokens of each, D width, V symbols.
+`reference.py` has the same model in its plainest form. Shapes: N tokens of a batch, S scored positions, B examples,
+T tokens of each, D width, V symbols.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
-from taskhint.data.batch import Batch
-from taskhint.model.attention.block_attention import Attend, Attention, Symbols, grouped_attend
+from taskhint.data.batch import Batch, Group
+from taskhint.model.attention.layer import Attention, Symbols
+from taskhint.model.attention.paths import Attend, attend_flat
 from taskhint.model.config import ModelConfig
+from taskhint.model.initial import Draw, LearnedWeights
 from taskhint.model.places import Places, tail_index
-from taskhint.model.positions import make_positions
 from taskhint.model.trace import Trace
 from taskhint.system.errors import UserError, nearest
 
@@ -44,13 +46,19 @@ def _norm(config: ModelConfig, where: str) -> nn.Module:
 
 
 class Block(nn.Module):
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ModelConfig, positions: LearnedWeights) -> None:
         super().__init__()
         self.before_attention = _norm(config, "before")
-        self.attention = Attention(config)
+        self.attention = Attention(config, positions)
         self.before_mlp = _norm(config, "before") if config.mlp_width else None
         self.mlp = Mlp(config) if config.mlp_width else None
         self.after = _norm(config, "after")
+
+    def initialise(self, draw: Draw, residual: float) -> None:
+        self.attention.initialise(draw, residual)
+        if self.mlp is not None:
+            draw.linear(self.mlp.up)
+            draw.linear(self.mlp.down, residual)
 
     def forward(
         self,
@@ -81,50 +89,65 @@ class Decoder(nn.Module):
         super().__init__()
         self.config = config
         self.embedding = nn.Embedding(vocab_size, config.width)
-        self.positions = make_positions(config)
-        self.blocks = nn.ModuleList(Block(config) for _ in range(config.depth))
+        self.positions = LearnedWeights(config.positions.weights(config))
+        self.blocks = nn.ModuleList(Block(config, self.positions) for _ in range(config.depth))
         self.final_norm = _norm(config, "before")
         self.heads = nn.ModuleDict({name: nn.Linear(config.width, vocab_size) for name in heads})
         self.to(getattr(torch, config.dtype))
 
+    @torch.no_grad()
     def initialise(self, seed: int) -> None:
         """Draw every weight from the seed: matrices keep the size of what they map, biases start at zero."""
-        generator = torch.Generator().manual_seed(seed)
-        residual = 1.0 / math.sqrt(2 * self.config.depth)
-        with torch.no_grad():
-            for name, value in self.named_parameters():
-                if value.dim() == 2:
-                    std = (
-                        EMBEDDING_SIZE
-                        if "embedding" in name or "positions" in name
-                        else 1.0 / math.sqrt(value.shape[1])
-                    )
-                    std *= residual if name.endswith(("out.weight", "down.weight")) else 1.0
-                    value.normal_(0.0, std, generator=generator)
-                elif name.endswith("bias"):
-                    value.zero_()
+        draw = Draw(seed)
+        draw.normal(self.embedding.weight, EMBEDDING_SIZE)
+        self.positions.initialise(draw)
+        for block in self._blocks():
+            block.initialise(draw, residual=1.0 / math.sqrt(2 * self.config.depth))
+        for head in self.heads.values():
+            assert isinstance(head, nn.Linear)
+            draw.linear(head)
 
-    def forward(self, batch: Batch, head: str) -> Tensor:
-        """(S, V) logits at the scored positions."""
-        places, tail = Places.of_batch(batch), tail_index(batch)
+    def matrices(self) -> dict[str, int]:
+        """The maps inside the blocks by name, and how many of them are stacked in one tensor."""
+        names = {"attention.qkv": 3, "attention.out.weight": 1}
+        if self.config.mlp_width:
+            names |= {"mlp.up.weight": 1, "mlp.down.weight": 1}
+        return {f"blocks.{i}.{name}": count for i in range(self.config.depth) for name, count in names.items()}
+
+    def forward(self, batch: Batch | Tensor, head: str | None = None, inputs: Tensor | int | None = None) -> Tensor:
+        """(S, V) logits at the scored positions of a batch; or (B, T, V) at every one of plain (B, T) tokens.
+
+        The first head is that of the main task. `inputs`, for plain tokens, is the number of symbols before ⊥: only
+        what counts them needs it.
+        """
+        if isinstance(batch, Tensor):
+            return self._logits_of_tokens(batch, head, inputs)
+        places, tail = Places.of_batch(batch, self.config.positions), tail_index(batch)
         x = self._embed(batch.tokens, places)
         symbols = self._symbols(batch)
         for block in self.blocks[:-1]:
-            x = block(x, places, grouped_attend(batch.groups, tail=False), symbols=symbols)
+            x = block(x, places, attend_flat(batch.groups, tail=False), symbols=symbols)
             symbols = None
-        x = self.blocks[-1](x, places, grouped_attend(batch.groups, tail=True), tail, symbols)
+        x = self.blocks[-1](x, places, attend_flat(batch.groups, tail=True), tail, symbols)
         x = self.final_norm(x)
         return self.head(head)(x if batch.scored is None else x.index_select(0, batch.scored))
 
-    def trace(self, tokens: Tensor, head: str, inputs: Tensor | int) -> Trace:
+    def _logits_of_tokens(self, tokens: Tensor, head: str | None, inputs: Tensor | int | None) -> Tensor:
+        rows, count = tokens.shape
+        places = self._places(tokens, inputs)
+        attend = attend_flat((Group(rows, count, count),), tail=False)
+        x = self._embed(tokens.flatten(), places)
+        for block in self.blocks:
+            x = block(x, places, attend)
+        return self.head(head)(self.final_norm(x)).unflatten(0, (rows, -1))
+
+    def trace(self, tokens: Tensor, head: str | None = None, inputs: Tensor | int | None = None) -> Trace:
         """Every intermediate of (B, T) tokens; `inputs` is the number of symbols before ⊥, of each example or of all.
 
         The whole sequence counts one token more than is given, as in training: the last one is never an input.
         """
-        rows, count = tokens.shape
-        trace = Trace(rows)
-        each = torch.as_tensor(inputs).expand(rows)
-        places = Places.of_rectangle(each, sequence=count + 1, start=0, count=count)
+        trace = Trace(len(tokens))
+        places = self._places(tokens, inputs)
         x = self._embed(tokens.flatten(), places)
         trace.keep("embedding", x)
         for i, block in enumerate(self.blocks):
@@ -135,29 +158,38 @@ class Decoder(nn.Module):
         return trace
 
     def step(self, tokens: Tensor, head: str, places: Places, attends: Sequence[Attend]) -> Tensor:
-        """(B, V) logits after the last of (B, T) new tokens, with one way to attend per block (a cache, see decode)."""
+        """(B, V) logits after the last of (B, T) new tokens; one way to attend per block, such as a cache."""
         x = self._embed(tokens.flatten(), places)
         for block, attend in zip(self.blocks, attends, strict=True):
             x = block(x, places, attend)
         return self.head(head)(self.final_norm(x.unflatten(0, (len(tokens), -1))[:, -1]))
 
-    def head(self, name: str) -> nn.Module:
+    def head(self, name: str | None) -> nn.Module:
+        if name is None:
+            return next(iter(self.heads.values()))
         if name not in self.heads:
             raise UserError(f"the model has no head {name!r}; {nearest(name, self.heads)}")
         return self.heads[name]
 
+    def _blocks(self) -> list[Block]:
+        return [block for block in self.blocks if isinstance(block, Block)]
+
+    def _places(self, tokens: Tensor, inputs: Tensor | int | None) -> Places:
+        rows, count = tokens.shape
+        each = torch.as_tensor(0 if inputs is None else inputs, device=tokens.device).expand(rows)
+        return Places.of_rectangle(each, count + 1, start=0, count=count, positions=self.config.positions)
+
     def _symbols(self, batch: Batch) -> Symbols | None:
         """What the first block reads, if it is symbols alone and there are fewer of them than tokens."""
-        few = self.embedding.num_embeddings < len(batch.tokens)
-        return (
-            Symbols(self.embedding.weight, batch.tokens, batch.groups)
-            if few and self.config.positions == "none"
-            else None
-        )
+        config = self.config
+        hooks = self._blocks()[0].attention.hooks()
+        placed = hooks.overrides("add", "turn", "turn_queries", "turn_keys") or config.temperature.reads_stream
+        if placed or self.embedding.num_embeddings >= len(batch.tokens):
+            return None
+        return Symbols(self.embedding.weight, batch.tokens, batch.groups)
 
     def _embed(self, tokens: Tensor, places: Places) -> Tensor:
-        x: Tensor = self.positions(self.embedding(tokens), places)
-        return x
+        return self._blocks()[0].attention.hooks().add(self.embedding(tokens), places)
 
 
 def _prefixed(trace: Trace, prefix: str) -> Keep:

@@ -8,29 +8,43 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from taskhint.model.attention.block_attention import Attend, causal_attention
+from taskhint.model.attention.paths import (
+    Attend,
+    Variant,
+    attend_general,
+    causal_attention,
+    rectangle_of_ids,
+)
 from taskhint.model.decoder import Decoder
 from taskhint.model.places import Places
 
 
 class Cache:
-    """The keys and values of one block, for all tokens so far; room for all of them is taken once."""
+    """The keys and values of one block, and their position ids, for all tokens so far; room is taken once."""
 
     def __init__(self, decoder: Decoder, rows: int, room: int) -> None:
         config = decoder.config
         shape = (rows, config.heads, room, config.each_head)
         like = decoder.embedding.weight
         self._keys, self._values = like.new_empty(shape), like.new_empty(shape)
+        self._ids = torch.empty(rows, room, dtype=torch.long, device=like.device)
         self._used = 0
 
-    def attend(self, q: Tensor, kv: Tensor, scale: Tensor) -> Tensor:
-        parts = (q * scale[:, None, None], *kv.unbind(1))
-        q, k, v = (x.unflatten(0, (len(self._keys), -1)).transpose(1, 2) for x in parts)
+    def attend(self, q: Tensor, kv: Tensor, scale: Tensor, variant: Variant) -> Tensor:
+        rows = len(self._keys)
+        parts = (q * scale[:, :, None], *kv.unbind(1))
+        q, k, v = (x.unflatten(0, (rows, -1)).transpose(1, 2) for x in parts)
         end = self._used + k.shape[2]
         self._keys[:, :, self._used : end] = k
         self._values[:, :, self._used : end] = v
+        self._ids[:, self._used : end] = variant.seen.ids.view(rows, -1)
         self._used = end
-        found = causal_attention(q, self._keys[:, :, :end], self._values[:, :, :end])
+        k, v = self._keys[:, :, :end], self._values[:, :, :end]
+        if variant.is_plain:
+            found = causal_attention(q, k, v)
+        else:
+            ids = rectangle_of_ids(variant.asking.ids, self._ids[:, :end], rows, variant.seen.equal_ids)
+            found = attend_general(q, k, v, variant, *ids)[0]
         return found.transpose(1, 2).flatten(0, 1)
 
 
@@ -47,7 +61,7 @@ def greedy(decoder: Decoder, head: str, prompts: Tensor, count: int, inputs: Ten
     answer = torch.empty(rows, count, dtype=torch.long, device=prompts.device)
     new, done = prompts, 0
     for i in range(count):
-        places = Places.of_rectangle(inputs, sequence, done, new.shape[1])
+        places = Places.of_rectangle(inputs, sequence, done, new.shape[1], decoder.config.positions)
         answer[:, i] = decoder.step(new, head, places, attends).argmax(dim=1)
         done += new.shape[1]
         new = answer[:, i : i + 1]

@@ -18,11 +18,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-import torch
 from torch import Tensor
 
-from taskhint.model.attention.block_attention import Attend
-from taskhint.model.attention.packed import visible
+from taskhint.model.attention.paths import Attend, Variant, attend_general, rectangle_of_ids
 from taskhint.system.errors import nearest
 
 
@@ -46,15 +44,14 @@ class Trace(Mapping[str, Tensor]):
     def attend(self, block: int) -> Attend:
         """Plain causal attention that keeps its logits and weights."""
 
-        def attend(q: Tensor, kv: Tensor, scale: Tensor) -> Tensor:
-            parts = (q * scale[:, None, None], *kv.unbind(1))
+        def attend(q: Tensor, kv: Tensor, scale: Tensor, variant: Variant) -> Tensor:
+            parts = (q * scale[:, :, None], *kv.unbind(1))
             q, k, v = (x.unflatten(0, (self._rows, -1)).transpose(1, 2) for x in parts)
-            logits = q @ k.transpose(2, 3)
-            logits = logits.masked_fill(~visible(*logits.shape[2:]), float("-inf"))
-            weights = torch.softmax(logits, dim=3)
+            ids = rectangle_of_ids(variant.asking.ids, variant.seen.ids, self._rows, variant.seen.equal_ids)
+            found, logits, weights = attend_general(q, k, v, variant, *ids)
             self._values[f"blocks.{block}.attention.logits"] = logits
             self._values[f"blocks.{block}.attention.weights"] = weights
-            return (weights @ v).transpose(1, 2).flatten(0, 1)
+            return found.transpose(1, 2).flatten(0, 1)
 
         return attend
 

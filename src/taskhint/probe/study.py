@@ -97,7 +97,7 @@ def study(run: Run, name: str, plan: Plan, progress: bool = False) -> Study:
         task=run.task.kind,
         seed=run.recipe.seed,
         step=run.checkpoint.step,
-        trained_up_to=run.task.lengths.longest if run.checkpoint.step else None,
+        trained_up_to=run.task.lengths.max_length if run.checkpoint.step else None,
         temperature=_temperature(subject),
         examples=examples,
         bases=measure_bases(subject),
@@ -112,7 +112,7 @@ def study(run: Run, name: str, plan: Plan, progress: bool = False) -> Study:
 
 def _temperature(subject: Subject) -> str:
     """The kind of temperature, and the β of each block where it is learned."""
-    kind = subject.decoder.config.temperature
+    kind = subject.decoder.config.temperature.kind
     weights = dict(subject.decoder.named_parameters())
     names = [f"blocks.{block}.attention.temperature.beta" for block in range(subject.depth)]
     betas = [f"{weights[name].item():.3g}" for name in names if name in weights]

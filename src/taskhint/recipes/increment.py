@@ -8,9 +8,12 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from taskhint.model.config import ModelConfig, TemperatureKind
+from taskhint.model.config import ModelConfig
+from taskhint.model.positions import Mirror
+from taskhint.model.temperature import Constant, LogVisible, Temperature
 from taskhint.recipes.entry import Entry
-from taskhint.recipes.recipe import Adam, Hint, Muon, Recipe, Scale
+from taskhint.recipes.optimisers import Adam, Muon
+from taskhint.recipes.recipe import Hint, Recipe, Scale
 from taskhint.tasks import Carry, Increment
 
 POCKET_UPDATES = 2000
@@ -21,9 +24,7 @@ PAPER_WARMUP = 9_766  # ten epochs of 1M examples in batches of 1024
 CARRY = (Hint(Carry()),)
 
 
-def recipe(
-    scale: Scale, *, name: str, hints: tuple[Hint, ...] = (), temperature: TemperatureKind = "constant"
-) -> Recipe:
+def recipe(scale: Scale, *, name: str, hints: tuple[Hint, ...] = (), temperature: Temperature = Constant()) -> Recipe:
     if scale == "paper":
         return Recipe(
             name=name,
@@ -56,7 +57,7 @@ def recipe(
 def best(scale: Scale) -> Recipe:
     """Places counted from ⊥ in both directions, so that a digit and the one that answers it stand face to face."""
     base = recipe(scale, name="increment/best")
-    return replace(base, model=replace(base.model, positions="mirror"))
+    return replace(base, model=replace(base.model, positions=Mirror()))
 
 
 ENTRIES = (
@@ -72,7 +73,7 @@ ENTRIES = (
         "attention logits times a learned β·ln n",
         minutes=4.1,
         result="100.0% at length 10, 42.8% at 15, 1.1% at 20",
-        build=partial(recipe, name="increment/tempered", temperature="log-visible"),
+        build=partial(recipe, name="increment/tempered", temperature=LogVisible()),
     ),
     Entry(
         "increment/carry",

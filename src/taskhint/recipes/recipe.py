@@ -6,19 +6,46 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal, get_args
 
 from taskhint.model.config import ModelConfig
+from taskhint.recipes.curriculum import Alternate, Curriculum, Update
+from taskhint.recipes.optimisers import Optimiser
 from taskhint.system.errors import UserError, nearest
-from taskhint.system.serialise import ADDED, from_json, setting_keys, to_json, with_setting
-from taskhint.tasks.random_bits import FIRST_TASK_STREAM, MAX_INDEX, STREAMS
+from taskhint.system.settings import ADDED, Settings, change, conform, setting_keys, to_json
+from taskhint.tasks.random_bits import FIRST_TASK_STREAM, MAX_INDEX, POSITION_STREAM
 from taskhint.tasks.task import Task
 
 Scale = Literal["pocket", "paper"]
 SCALES: tuple[Scale, ...] = get_args(Scale)
-MAX_HINTS = STREAMS - FIRST_TASK_STREAM - 1
+MAX_HINTS = POSITION_STREAM - FIRST_TASK_STREAM - 1
 STORAGE_KEYS = frozenset({"checkpoint_every", "keep_checkpoints"})
+
+# Other people's words for our keys, and our own earlier ones.
+OTHER_WORDS = {
+    "lr": "learning_rate",
+    "wd": "optimiser.weight_decay",
+    "weight_decay": "optimiser.weight_decay",
+    "momentum": "optimiser.momentum",
+    "optimizer": "optimiser",
+    "epochs": "steps",
+    "updates": "steps",
+    "iterations": "steps",
+    "warmup": "warmup_steps",
+    "batch": "batch_size",
+    "bs": "batch_size",
+    "d_model": "model.width",
+    "hidden_size": "model.width",
+    "n_layers": "model.depth",
+    "layers": "model.depth",
+    "n_heads": "model.heads",
+    "d_ff": "model.mlp_width",
+    "vocab_size": "task.symbols",
+    "model.unit_keys": "model.qk_norm",
+    "model.initial_beta": "model.temperature.initial_beta",
+    "model.max_positions": "model.positions.max_positions",
+}
 
 
 def _check(name: str, value: float, low: float, high: float) -> None:
@@ -27,47 +54,14 @@ def _check(name: str, value: float, low: float, high: float) -> None:
 
 
 @dataclass(frozen=True)
-class Adam:
-    """Adam for every weight, with decoupled weight decay on the matrices."""
-
-    kind: ClassVar[str] = "adam"
-
-    beta1: float = 0.9
-    beta2: float = 0.999
-    weight_decay: float = 0.0
-
-    def __post_init__(self) -> None:
-        _check("optimiser.beta1", self.beta1, 0.0, 1.0)
-        _check("optimiser.beta2", self.beta2, 0.0, 1.0)
-        _check("optimiser.weight_decay", self.weight_decay, 0.0, math.inf)
-
-
-@dataclass(frozen=True)
-class Muon:
-    """Orthogonalised momentum for the matrices inside the blocks; Adam at `rest_rate` for all other weights.
-
-    The recipe's learning rate is that of the matrices. Weight decay is decoupled and touches the matrices only.
-    """
-
-    kind: ClassVar[str] = "muon"
-
-    momentum: float = 0.9
-    rest_rate: float = 0.01
-    weight_decay: float = 0.1
-
-    def __post_init__(self) -> None:
-        _check("optimiser.momentum", self.momentum, 0.0, 1.0)
-        _check("optimiser.rest_rate", self.rest_rate, 0.0, math.inf)
-        _check("optimiser.weight_decay", self.weight_decay, 0.0, math.inf)
-
-
-@dataclass(frozen=True)
-class Hint:
+class Hint(Settings):
     """An auxiliary task beside the main one: its own head, and `updates` updates in every cycle of updates.
 
     `weight` multiplies its loss. The optimisers step along a running mean of the gradients of all tasks, by a size that
     does not depend on theirs: a hint of little weight leaves the direction to the main task.
     """
+
+    label: ClassVar[str] = "hint"
 
     task: Task
     updates: int = 1
@@ -83,19 +77,20 @@ class Hint:
 
 
 @dataclass(frozen=True)
-class Recipe:
+class Recipe(Settings):
     """A run in full.
 
-    Updates alternate: in every cycle the main task has `main_updates` turns and each hint its own number. `steps`
-    counts all of them. The dataset is split equally among the tasks, and is visited again and again if it is small.
-    `checkpoint_every` and `keep_checkpoints` change no weight: a run can go on with other values of them.
+    The curriculum says of which task each update is: by default tasks take turns, `main_updates` of the main task in
+    every cycle and each hint's own number. `steps` counts all of them. The dataset is split equally among the tasks,
+    and is visited again and again if it is small. `checkpoint_every` and `keep_checkpoints` change no weight: a run can
+    go on with other values of them.
     """
 
     name: str
     scale: Scale
     task: Task
     model: ModelConfig
-    optimiser: Adam | Muon
+    optimiser: Optimiser
     learning_rate: float
     batch_size: int
     steps: int
@@ -107,6 +102,7 @@ class Recipe:
     keep_checkpoints: int = 2
     log_every: int = 50
     seed: int = 0
+    curriculum: Curriculum = field(default=Alternate(), metadata=ADDED)
 
     def __post_init__(self) -> None:
         for name in ("batch_size", "steps", "checkpoint_every", "log_every"):
@@ -129,54 +125,72 @@ class Recipe:
         """The main task, then the hints."""
         return (self.task, *(hint.task for hint in self.hints))
 
-    @property
-    def loss_weights(self) -> tuple[float, ...]:
-        """Of the tasks, in their order."""
-        return (1.0, *(hint.weight for hint in self.hints))
+    def update(self, step: int) -> tuple[int, Update]:
+        """What update `step` (from 0) trains on, and the place of its task in `tasks`."""
+        update = self.curriculum.update(self, step)
+        kinds = [task.kind for task in self.tasks]
+        if update.task not in kinds:
+            raise UserError(f"the curriculum asks for task {update.task!r} in update {step}; the recipe has {kinds}")
+        return kinds.index(update.task), update
 
-    @property
-    def cycle(self) -> tuple[int, ...]:
-        """Whose turn it is in each update of a cycle, as places in `tasks`; turns of one task are spread evenly."""
-        shares = [self.main_updates, *(hint.updates for hint in self.hints)]
-        turns = [((turn + 0.5) / share, place) for place, share in enumerate(shares) for turn in range(share)]
-        return tuple(place for _, place in sorted(turns))
+    def loss_weight(self, place: int, update: Update) -> float:
+        return update.weight * (self.hints[place - 1].weight if place else 1.0)
 
-    def turn(self, step: int) -> tuple[int, int]:
-        """Update `step` (from 0): the place of its task in `tasks`, and how many updates that task had before."""
-        cycle = self.cycle
-        whole, rest = divmod(step, len(cycle))
-        place = cycle[rest]
-        return place, whole * cycle.count(place) + cycle[:rest].count(place)
+    def main_share(self) -> float:
+        """Which part of the updates is the main task's: of the first whole period of the curriculum."""
+        period = self.curriculum.period(self)
+        return sum(self.curriculum.update(self, step).task == self.task.kind for step in range(period)) / period
 
     def to_json(self) -> Any:
         return to_json(self)
 
     @classmethod
     def from_json(cls, data: Any, where: str = "recipe") -> Recipe:
-        recipe = from_json(cls, data, where)
-        assert isinstance(recipe, Recipe)
+        recipe: Recipe = conform(cls, data, where)
         return recipe
 
     def with_settings(self, settings: Iterable[str]) -> Recipe:
-        """A copy with `KEY=VALUE` settings applied, as `--set` gives them."""
-        recipe = self
+        """A copy with `KEY=VALUE` settings, as `--set` gives them. They are checked when all of them are applied."""
+        pairs = []
         for setting in settings:
             key, equals, text = setting.partition("=")
             if not equals:
                 raise UserError(f"--set {setting} is not of the form KEY=VALUE")
-            try:
-                recipe = with_setting(recipe, key, text)
-            except KeyError:
-                raise UserError(f"unknown key {key!r}; {nearest(key, setting_keys(recipe))}") from None
+            pairs.append((key, text))
+        try:
+            recipe: Recipe = change(self, pairs)
+        except KeyError as error:
+            raise UserError(self._unknown_key(str(error.args[0]))) from None
         return recipe
+
+    def _unknown_key(self, key: str) -> str:
+        if key in OTHER_WORDS:
+            return f"unknown key {key!r}; did you mean {OTHER_WORDS[key]!r}?"
+        keys = setting_keys(self)
+        ending = [known for known in keys if known.endswith(f".{key}")]
+        return f"unknown key {key!r}; " + (f"did you mean {ending[0]!r}?" if ending else nearest(key, keys))
 
     def with_steps(self, steps: int) -> Recipe:
         """A copy that trains for `steps` updates, with the same share of them as warm-up."""
         return replace(self, steps=steps, warmup_steps=self.warmup_steps * steps // self.steps)
 
-    def with_overrides(self, **overrides: Any) -> Recipe:
-        """A copy with some fields replaced."""
-        return replace(self, **overrides)
+    def change(self, **changes: Any) -> Recipe:
+        """A copy with some fields replaced: those of the recipe, or those of its model.
+
+        `recipe.change(seed=3, positions=Mirror(), depth=3)`. Other `steps` keep the share of the warm-up.
+        """
+        own, of_model = {f.name for f in fields(self)}, {f.name for f in fields(self.model)}
+        for name in changes:
+            if name not in own | of_model:
+                raise UserError(f"a recipe has no setting {name!r}; {nearest(name, sorted(own | of_model))}")
+        inner = {name: value for name, value in changes.items() if name not in own}
+        outer = {name: value for name, value in changes.items() if name in own}
+        recipe = self
+        if "steps" in outer and "warmup_steps" not in outer:
+            recipe = recipe.with_steps(outer.pop("steps"))
+        if inner:
+            outer["model"] = replace(outer.get("model", recipe.model), **inner)
+        return replace(recipe, **outer)
 
     def setting(self, key: str) -> str:
         """What a recipe says at a dotted key, as text; empty if it has no such key."""
@@ -190,8 +204,21 @@ class Recipe:
 
     def fingerprint(self) -> str:
         """SHA-256 of everything that decides the weights."""
-        deciding = {key: text for key, text in _flat(to_json(self, added=False)).items() if key not in STORAGE_KEYS}
+        flat = _flat(_as_first_written(to_json(self, added=False)))
+        deciding = {key: text for key, text in flat.items() if key not in STORAGE_KEYS}
         return hashlib.sha256(json.dumps(deciding, sort_keys=True).encode()).hexdigest()
+
+
+def _as_first_written(data: Any) -> Any:
+    """As version 0.1 wrote it: what it could say keeps the fingerprint that it had."""
+    model = dict(data["model"])
+    model["unit_keys"] = model.pop("qk_norm")
+    positions, temperature = dict(model["positions"]), dict(model["temperature"])
+    model["max_positions"] = positions.pop("max_positions", 512)
+    model["initial_beta"] = temperature.pop("initial_beta", 0.4)
+    for name, parts in (("positions", positions), ("temperature", temperature)):
+        model[name] = parts["kind"] if len(parts) == 1 else parts
+    return {**data, "model": model}
 
 
 def _flat(data: Any, prefix: str = "") -> dict[str, str]:

@@ -13,9 +13,11 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from taskhint.model.config import ModelConfig, TemperatureKind
+from taskhint.model.config import ModelConfig
+from taskhint.model.temperature import Constant, LogVisible, Temperature
 from taskhint.recipes.entry import Entry
-from taskhint.recipes.recipe import Adam, Hint, Muon, Recipe, Scale
+from taskhint.recipes.optimisers import Adam, Muon
+from taskhint.recipes.recipe import Hint, Recipe, Scale
 from taskhint.tasks import Count, Fill, Mixture, Sort, Successor
 
 POCKET_UPDATES = 3000
@@ -34,7 +36,7 @@ def recipe(
     *,
     name: str,
     hints: tuple[Hint, ...] = (),
-    temperature: TemperatureKind = "constant",
+    temperature: Temperature = Constant(),
 ) -> Recipe:
     if scale == "paper":
         return Recipe(
@@ -67,8 +69,8 @@ def recipe(
 
 def best(scale: Scale, *, name: str, hints: tuple[Hint, ...] = ()) -> Recipe:
     """What sorts longest: keys of one size, tempered, and dense and repeating sequences among those of usual length."""
-    base = recipe(scale, name=name, hints=hints, temperature="log-visible")
-    base = replace(base, task=Sort(inputs=RICH), model=replace(base.model, unit_keys=True))
+    base = recipe(scale, name=name, hints=hints, temperature=LogVisible())
+    base = replace(base, task=Sort(inputs=RICH), model=replace(base.model, qk_norm=True))
     return base if scale == "paper" else base.with_steps(BEST_UPDATES)
 
 
@@ -85,7 +87,7 @@ ENTRIES = (
         "attention logits times a learned β·ln n",
         minutes=3.9,
         result="99.9% at length 20, 95.7% at 50, 37.4% at 100",
-        build=partial(recipe, name="sort/tempered", temperature="log-visible"),
+        build=partial(recipe, name="sort/tempered", temperature=LogVisible()),
     ),
     Entry(
         "sort/successor",
@@ -99,7 +101,7 @@ ENTRIES = (
         "successor hint and tempered softmax",
         minutes=3.8,
         result="99.8% at length 20, 87.3% at 50, 11.3% at 100",
-        build=partial(recipe, name="sort/successor-tempered", hints=SUCCESSOR, temperature="log-visible"),
+        build=partial(recipe, name="sort/successor-tempered", hints=SUCCESSOR, temperature=LogVisible()),
     ),
     Entry(
         "sort/count",

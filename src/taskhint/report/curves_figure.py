@@ -14,7 +14,7 @@ from taskhint.system.drawing import COLOURS, MARKERS, legend_below, mark_trainin
 def curves_figure(series: Sequence[Series]) -> Figure:
     distributions = sorted({s.distribution for s in series}, key=lambda name: (name != "uniform", name))
     labels = list(dict.fromkeys(s.label for s in series))
-    longest = max(s.recipe.task.lengths.longest for s in series)
+    longest = max(s.recipe.task.lengths.max_length for s in series)
     figure = new_figure(5.2 * len(distributions) + 0.6, 4.6)
     panels: Any = figure.subplots(1, len(distributions), squeeze=False, sharey=True)[0]
     for panel, distribution in zip(panels, distributions, strict=True):

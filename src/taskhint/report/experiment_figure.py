@@ -38,7 +38,7 @@ def experiment_figure(finding: Finding) -> Figure:
         axes.set_xticks(_ticks(finding.experiment.lengths))
         if panel.quantity != "edit distance":
             axes.set_ylim(-4, 104)
-        longest = finding.experiment.arms[0].at(finding.scale).task.lengths.longest
+        longest = finding.experiment.arms[0].at(finding.scale).task.lengths.max_length
         mark_training(axes, longest if longest < max(finding.experiment.lengths) else None)
     for axes in panels[len(wanted) :]:
         axes.set_axis_off()

@@ -10,7 +10,7 @@ from taskhint.evaluation.summary import Point, Series, find_runs, summarise, upd
 from taskhint.experiments import find_experiment
 from taskhint.experiments.findings import Finding, find_all
 from taskhint.experiments.marker import MARKER, read_marker
-from taskhint.recipes.recipe import Muon, Recipe
+from taskhint.recipes.recipe import Recipe
 from taskhint.report.curves_figure import curves_figure
 from taskhint.report.experiment_page import overview, section
 from taskhint.system.drawing import as_svg
@@ -92,7 +92,7 @@ go by the mean over the seeds alone. Reproduced: every claim holds; partly: some
 
 def _curves(task: str, series: Sequence[Series]) -> str:
     distributions = list(dict.fromkeys(s.distribution for s in series))
-    longest = max(s.recipe.task.lengths.longest for s in series)
+    longest = max(s.recipe.task.lengths.max_length for s in series)
     tables = "".join(
         f"<h2>{escape(name)} test sequences</h2>{_table([s for s in series if s.distribution == name])}"
         for name in sorted(distributions, key=lambda name: (name != "uniform", name))
@@ -137,18 +137,19 @@ def _settings(series: Sequence[Series]) -> str:
 def describe(recipe: Recipe) -> str:
     """A recipe in a sentence, with the choices that decide its result."""
     model, optimiser = recipe.model, recipe.optimiser
-    decay = f", weight decay {optimiser.weight_decay:g}" if optimiser.weight_decay else ""
-    rest = f" (Adam at {optimiser.rest_rate:g} for the rest)" if isinstance(optimiser, Muon) else ""
-    lengths = recipe.task.lengths
     return (
         f"{updates_text(recipe)} of {recipe.batch_size} examples; "
-        f"{optimiser.kind} at {recipe.learning_rate:g}{rest}{decay}; "
+        f"{optimiser.kind} at {recipe.learning_rate:g} ({_fields(optimiser)}); "
         f"depth {model.depth}, width {model.width}, {model.heads} heads, MLP {model.mlp_width}; "
-        f"temperature {model.temperature}; positions {model.positions}; "
-        f"lengths {lengths.shortest}–{lengths.longest} ({100 * lengths.short_share:g}% up to {lengths.short}); "
+        f"temperature {model.temperature.kind}; positions {model.positions.kind}; "
+        f"lengths {_fields(recipe.task.lengths)}; "
         f"inputs {_inputs(recipe)}; {recipe.dataset_size:,} different examples"
         + "".join(f"; hint {_hint(hint.task)}" for hint in recipe.hints)
     )
+
+
+def _fields(settings: object) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in vars(settings).items())
 
 
 def _inputs(recipe: Recipe) -> str:

@@ -20,7 +20,7 @@ from typing import Any
 from torch import Tensor
 
 from taskhint.recipes.recipe import Recipe
-from taskhint.runs.metrics import Position
+from taskhint.runs.metrics import MetricsWritten
 from taskhint.runs.tensors import Wanted, read_tensors
 from taskhint.system.errors import UserError
 from taskhint.system.files import (
@@ -35,7 +35,7 @@ from taskhint.system.files import (
     temporary_name,
     write_synced,
 )
-from taskhint.system.serialise import from_json, to_json
+from taskhint.system.settings import conform, to_json
 
 PREFIX = "step-"
 WEIGHTS, OPTIMISER, STATE, MANIFEST = "weights.safetensors", "optimiser.safetensors", "state.json", "manifest.json"
@@ -51,7 +51,7 @@ class FileSum:
 class State:
     step: int
     recipe: str  # fingerprint
-    metrics: Position
+    metrics: MetricsWritten
 
 
 @dataclass(frozen=True)
@@ -82,14 +82,14 @@ class Checkpoint:
         data = parse_json(path, written)
         if not isinstance(data, dict) or set(data) != {WEIGHTS, OPTIMISER, STATE}:
             raise UserError(f"{path} is damaged: it does not list the files of a checkpoint")
-        manifest = {name: from_json(FileSum, entry, f"{path}: {name}") for name, entry in data.items()}
+        manifest = {name: conform(FileSum, entry, f"{path}: {name}") for name, entry in data.items()}
         if written != json_bytes(data):
             raise UserError(f"{path} is damaged: it is not as it was written")  # its own bytes have no other check
         return manifest
 
     def state(self) -> State:
         path = self.path / STATE
-        state: State = from_json(State, read_json(path), str(path))
+        state: State = conform(State, read_json(path), str(path))
         if state.metrics.bytes < 0:
             raise UserError(f"{path} is damaged: a negative size")
         return state

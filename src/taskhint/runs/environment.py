@@ -15,7 +15,7 @@ import torch
 import taskhint
 from taskhint.system.errors import UserError, warn
 from taskhint.system.files import json_bytes, read_json, write_atomically
-from taskhint.system.serialise import from_json, to_json
+from taskhint.system.settings import conform, to_json
 
 _PACKAGE = Path(__file__).parent.parent
 _CODE = {"taskhint", "source"}
@@ -73,7 +73,7 @@ def current() -> Environment:
 
 
 def read_history(path: Path) -> History:
-    history: History = from_json(History, read_json(path), str(path))
+    history: History = conform(History, read_json(path), str(path))
     return history
 
 

@@ -19,7 +19,7 @@ _MAX_LINE = 1 << 12
 
 
 @dataclass(frozen=True)
-class Position:
+class MetricsWritten:
     """How far the file was written, and the SHA-256 of it so far."""
 
     bytes: int = 0
@@ -29,7 +29,7 @@ class Position:
 class Metrics:
     """The file, open for writing at a position."""
 
-    def __init__(self, path: Path, start: Position, step: int) -> None:
+    def __init__(self, path: Path, start: MetricsWritten, step: int) -> None:
         self._path = path
         with storing(path):
             self._repair(start, step)
@@ -45,10 +45,10 @@ class Metrics:
         self._sum.update(line)
         self._bytes += len(line)
 
-    def sync(self) -> Position:
+    def sync(self) -> MetricsWritten:
         with storing(self._path):
             os.fsync(self._handle)
-        return Position(self._bytes, self._sum.hexdigest())
+        return MetricsWritten(self._bytes, self._sum.hexdigest())
 
     def __enter__(self) -> Self:
         return self
@@ -58,7 +58,7 @@ class Metrics:
     ) -> None:
         os.close(self._handle)
 
-    def _repair(self, start: Position, step: int) -> None:
+    def _repair(self, start: MetricsWritten, step: int) -> None:
         """Drop what was written after the checkpoint, a half-written line among it."""
         self._bytes, self._sum = _read_up_to(self._path, start.bytes)
         if (self._bytes, self._sum.hexdigest()) != (start.bytes, start.sha256):

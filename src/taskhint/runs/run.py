@@ -32,7 +32,7 @@ from taskhint.runs.checkpoint import (
     set_aside,
     write_checkpoint,
 )
-from taskhint.runs.metrics import Position
+from taskhint.runs.metrics import MetricsWritten
 from taskhint.runs.tensors import Wanted, described, tensor_bytes
 from taskhint.runs.tensors import read_tensors as read_tensors
 from taskhint.system.errors import UserError, warn
@@ -168,10 +168,14 @@ def check_memory(recipe: Recipe, copies: int = 1) -> None:
 
 
 def save_checkpoint(
-    run: Run, step: int, weights: Mapping[str, Tensor], optimiser: Mapping[str, Tensor], metrics: Position | None = None
+    run: Run,
+    step: int,
+    weights: Mapping[str, Tensor],
+    optimiser: Mapping[str, Tensor],
+    metrics: MetricsWritten | None = None,
 ) -> None:
     """Write a checkpoint; then drop the oldest beyond the number kept. A run that never trains has no optimiser."""
-    state = State(step, run.recipe.fingerprint(), metrics or Position())
+    state = State(step, run.recipe.fingerprint(), metrics or MetricsWritten())
     write_checkpoint(run.path / "checkpoints", state, tensor_bytes(weights), tensor_bytes(optimiser))
     run.drop_old_checkpoints()
 

@@ -1,40 +1,30 @@
-"""Tasks and hints. A new one is one file and one line here."""
+"""Tasks and hints: random bits in, prompts and answers out. NumPy only; one file per family of tasks."""
 
 from __future__ import annotations
 
 from taskhint.tasks.increment import Carry, Increment
-from taskhint.tasks.sorting import Copies, Count, Fill, Mixture, Sort, Successor
-from taskhint.tasks.task import Examples, Task
-
-TASKS: dict[str, type[Task]] = {
-    task.kind: task
-    for task in (
-        Sort,
-        Successor,
-        Count,
-        Fill,
-        Increment,
-        Carry,
-    )
-}
-
-# The hints that are declared beside each main task, in the order in which they take their turns.
-HINTS: dict[str, tuple[type[Task], ...]] = {
-    "sort": (Successor, Count, Fill),
-    "increment": (Carry,),
-}
+from taskhint.tasks.inputs import Copies, Distinct, Inputs, Mixture
+from taskhint.tasks.lengths import EvenLengths, Lengths, Skewed
+from taskhint.tasks.sorting import Count, Fill, Sort, Successor
+from taskhint.tasks.task import Examples, SymbolTask, Task, delimited, hints_for
 
 __all__ = [
-    "HINTS",
-    "TASKS",
     "Carry",
     "Copies",
     "Count",
+    "Distinct",
+    "EvenLengths",
     "Examples",
     "Fill",
     "Increment",
+    "Inputs",
+    "Lengths",
     "Mixture",
+    "Skewed",
     "Sort",
     "Successor",
+    "SymbolTask",
     "Task",
+    "delimited",
+    "hints_for",
 ]

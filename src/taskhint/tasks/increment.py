@@ -12,13 +12,13 @@ from typing import ClassVar, Self
 import numpy as np
 
 from taskhint.system.errors import UserError
-from taskhint.tasks.lengths import Lengths
+from taskhint.tasks.lengths import Lengths, Skewed
 from taskhint.tasks.random_bits import Ints, RandomBits
 from taskhint.tasks.task import Examples, Task, delimited
 from taskhint.tasks.vocab import DELIMITER, NONE, PAD, Vocab
 
 CARRY_MARK = "↑"
-PAPER_LENGTHS = Lengths(shortest=2, short=4, longest=10)
+PAPER_LENGTHS = Skewed(shortest=2, short=4, longest=10)
 
 
 @dataclass(frozen=True)
@@ -85,16 +85,19 @@ class Increment(DigitTask):
     def solve(self, prompt: Sequence[int]) -> list[int]:
         return _digits_plus_one(prompt[:-1])
 
+    @property
+    def distributions(self) -> tuple[str, ...]:
+        return ("uniform", "nines")
+
     def for_test(self, distribution: str) -> Self:
         shares = {"uniform": 0.0, "nines": 1.0}
-        if distribution not in shares:
-            raise UserError(f"increment has no test distribution {distribution!r}; allowed: uniform, nines")
-        return replace(self, nines=shares[distribution])
+        return replace(self, nines=shares[distribution]) if distribution in shares else super().for_test(distribution)
 
 
 @dataclass(frozen=True)
 class Carry(DigitTask):
     kind: ClassVar[str] = "carry"
+    hint_for: ClassVar[str] = "increment"
     about: ClassVar[str] = (
         "the digits of a number ⊥ -> each digit of that number plus 1, then ↑ (given), then its carry"
     )

@@ -26,6 +26,7 @@ MAX_WORDS = 1 << WORD_BITS
 TEST_STREAM = 0
 ORDER_STREAM = 1
 FIRST_TASK_STREAM = 2
+POSITION_STREAM = 63
 STREAMS = 64
 
 
@@ -100,9 +101,13 @@ class RandomBits:
         limit = np.asarray(below, dtype=np.uint64)
         return (((self.words(count) >> np.uint64(32)) * limit) >> np.uint64(32)).astype(np.int64)
 
+    def uniform(self, count: int) -> npt.NDArray[np.float64]:
+        """(B, count) numbers, uniform in [0, 1)."""
+        return (self.words(count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
     def chance(self, probability: float) -> npt.NDArray[np.bool_]:
         """(B,) true with the given probability."""
-        return (self.words(1)[:, 0] >> np.uint64(11)).astype(np.float64) * 2.0**-53 < probability
+        return self.uniform(1)[:, 0] < probability
 
     def distinct(self, below: int, count: int) -> Ints:
         """(B, count) different integers of [0, below), each choice and order equally likely."""

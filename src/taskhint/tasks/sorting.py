@@ -6,106 +6,17 @@ Shapes: B examples, n input symbols.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, Self
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from taskhint.system.errors import UserError
-from taskhint.tasks.lengths import MAX_LENGTH, Lengths
+from taskhint.tasks.inputs import Inputs, Mixture
+from taskhint.tasks.lengths import MAX_LENGTH
 from taskhint.tasks.random_bits import Ints, RandomBits
-from taskhint.tasks.task import Examples, Task, delimited
-from taskhint.tasks.vocab import DELIMITER, NONE, PAD, Vocab
-
-PAPER_LENGTHS = Lengths(shortest=2, short=5, longest=20)
-MAX_SYMBOLS = 1 << 20
-
-
-@dataclass(frozen=True)
-class Mixture:
-    """Uniform symbols, except that a share `repetition` of the sequences draws from a small pool of distinct symbols.
-
-    The pool has ⌊n/2⌋ symbols (`half`, the paper's), or 1 to ⌊n/2⌋ of them, each size equally likely (`any`).
-    A share `near` of those sequences draws from neighbouring symbols instead: 1 to n of them without a gap, each size
-    and place equally likely, and in half of the sequences some symbols are rarer than others. Long sequences are
-    dense and uneven, short ones of uniform symbols are not: this shows what that is like without a long one.
-    """
-
-    kind: ClassVar[str] = "mixture"
-
-    repetition: float = 0.1
-    pool: Literal["half", "any"] = "half"
-    near: float = 0.0
-
-    def __post_init__(self) -> None:
-        for name in ("repetition", "near"):
-            if not 0.0 <= getattr(self, name) <= 1.0:
-                raise UserError(f"{name}={getattr(self, name)} is not in 0..1")
-
-    def draw(self, bits: RandomBits, symbols: int, n: int) -> Ints:
-        repeated = bits.chance(self.repetition)
-        inputs = bits.integers(symbols, n)
-        chosen = bits.subset(repeated)
-        largest = min(max(1, n // 2), symbols)
-        size = largest if self.pool == "half" else 1 + chosen.integers(largest, 1)
-        pool = chosen.distinct(symbols, largest)
-        drawn = np.take_along_axis(pool, chosen.integers(size, n), axis=1)
-        if self.near:
-            close = chosen.chance(self.near)
-            drawn[close] = _neighbours(chosen.subset(close), symbols, n)
-        inputs[repeated] = drawn
-        return inputs
-
-
-def _neighbours(bits: RandomBits, symbols: int, n: int) -> Ints:
-    """(B, n) symbols, each row out of 1 to n that follow each other without a gap; half of the rows unevenly."""
-    size = 1 + bits.integers(min(n, symbols), 1)
-    first = bits.integers(symbols - size + 1, 1)
-    place = bits.integers(size, n)
-    uneven = bits.chance(0.5)
-    rare = bits.subset(uneven)
-    often = rare.integers(size[uneven], 1)  # the most frequent one; they become rarer above it, and around the end
-    place[uneven] = (often + rare.integers(place[uneven] + 1, n)) % size[uneven]
-    return first + place
-
-
-@dataclass(frozen=True)
-class Copies:
-    """rep(n, r): ⌊n/r⌋ distinct symbols (or all there are, if fewer), r copies of each; the rest uniform; shuffled."""
-
-    kind: ClassVar[str] = "copies"
-
-    each: int = 3
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.each <= MAX_LENGTH:
-            raise UserError(f"rep:{self.each} is not in 1..{MAX_LENGTH}")
-
-    def draw(self, bits: RandomBits, symbols: int, n: int) -> Ints:
-        distinct = min(n // self.each, symbols)
-        copies = np.repeat(bits.distinct(symbols, distinct), self.each, axis=1)
-        rest = bits.integers(symbols, n - distinct * self.each)
-        return bits.shuffled(np.concatenate([copies, rest], axis=1))
-
-
-@dataclass(frozen=True)
-class SymbolTask(Task):
-    """What sorting and its hints share: the symbols 1..q with ⊥, PAD and NONE."""
-
-    lengths: Lengths = PAPER_LENGTHS
-    symbols: int = 100
-
-    def __post_init__(self) -> None:
-        if not 2 <= self.symbols <= MAX_SYMBOLS:
-            raise UserError(f"symbols={self.symbols} is not in 2..{MAX_SYMBOLS}")
-
-    @property
-    def vocab(self) -> Vocab:
-        return Vocab(first_symbol=1, symbols=self.symbols, marks=(DELIMITER, PAD, NONE))
-
-    def worked_example(self) -> list[int]:
-        return self.prompt(self.vocab.parse([5, 17, 43, 17])) if self.symbols >= 43 else self.prompt([1, 0, 1])
+from taskhint.tasks.task import Examples, Flags, SymbolTask, delimited
+from taskhint.tasks.vocab import NONE
 
 
 @dataclass(frozen=True)
@@ -113,7 +24,7 @@ class Sort(SymbolTask):
     kind: ClassVar[str] = "sort"
     about: ClassVar[str] = "x1 .. xn ⊥ -> the same symbols in increasing order"
 
-    inputs: Mixture | Copies = Mixture()
+    inputs: Inputs = Mixture()
 
     def make(self, bits: RandomBits, length: int) -> Examples:
         inputs = self.inputs.draw(bits, self.symbols, length)
@@ -121,14 +32,6 @@ class Sort(SymbolTask):
 
     def solve(self, prompt: Sequence[int]) -> list[int]:
         return sorted(prompt[:-1])
-
-    def for_test(self, distribution: str) -> Self:
-        if distribution == "uniform":
-            return replace(self, inputs=Mixture(repetition=0.0))
-        name, _, copies = distribution.partition(":")
-        if name == "rep" and copies.isdecimal() and int(copies) >= 1:
-            return replace(self, inputs=Copies(int(copies)))
-        raise UserError(f"sort has no test distribution {distribution!r}; allowed: uniform, rep:2, rep:3, ...")
 
 
 @dataclass(frozen=True)
@@ -143,9 +46,10 @@ class Successor(SymbolTask):
     """
 
     kind: ClassVar[str] = "successor"
+    hint_for: ClassVar[str] = "sort"
     about: ClassVar[str] = "x1 .. xn ⊥ a -> the symbol after a in sorted order, or NONE after the last"
 
-    inputs: Mixture | Copies = Mixture()
+    inputs: Inputs = Mixture()
     repeated: Literal["first", "next-distinct", "unasked", "counted"] = "first"
 
     def make(self, bits: RandomBits, length: int) -> Examples:
@@ -181,7 +85,7 @@ class Successor(SymbolTask):
         return [*symbols[:-1], self.vocab.delimiter, symbols[-1]]
 
 
-def _occurring_once(inputs: Ints) -> npt.NDArray[np.bool_]:
+def _occurring_once(inputs: Ints) -> Flags:
     """(B, n) which symbols occur once in their row."""
     order = np.argsort(inputs, axis=1)
     first = np.diff(np.take_along_axis(inputs, order, axis=1), axis=1, prepend=-1) != 0
@@ -191,7 +95,7 @@ def _occurring_once(inputs: Ints) -> npt.NDArray[np.bool_]:
     return once
 
 
-def _one_of(bits: RandomBits, inputs: Ints, allowed: npt.NDArray[np.bool_]) -> Ints:
+def _one_of(bits: RandomBits, inputs: Ints, allowed: Flags) -> Ints:
     """(B, 1) one of the allowed symbols of each row, each place equally likely."""
     number = bits.integers(allowed.sum(axis=1, keepdims=True), 1)
     place = (np.cumsum(allowed, axis=1) > number).argmax(axis=1, keepdims=True)
@@ -207,6 +111,7 @@ class Count(SymbolTask):
     """
 
     kind: ClassVar[str] = "count"
+    hint_for: ClassVar[str] = "sort"
     about: ClassVar[str] = "a sequence of two symbols ⊥ -> the rarer one, or NONE if they tie"
 
     largest_gap: int = 5
@@ -253,6 +158,7 @@ class Fill(SymbolTask):
     """Write the copies that are still missing, then NONE: without that mark there would be nothing to count."""
 
     kind: ClassVar[str] = "fill"
+    hint_for: ClassVar[str] = "sort"
     about: ClassVar[str] = "a a .. a ⊥ a .. a -> the copies still missing after ⊥, then NONE"
 
     def make(self, bits: RandomBits, length: int) -> Examples:

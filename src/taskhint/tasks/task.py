@@ -1,22 +1,27 @@
 """What a task is: random bits and a length in, prompts and answers out.
 
-Shapes: B examples, T tokens (prompt and answer together).
+Shapes: B examples, T tokens (prompt and answer together), n input symbols.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from taskhint.system.errors import UserError
-from taskhint.tasks.lengths import Lengths
+from taskhint.system.settings import Family
+from taskhint.tasks.inputs import UNIFORM, Inputs, inputs_for_test
+from taskhint.tasks.lengths import Lengths, Skewed
 from taskhint.tasks.random_bits import Ints, RandomBits
-from taskhint.tasks.vocab import Vocab
+from taskhint.tasks.vocab import DELIMITER, NONE, PAD, Vocab
+
+Flags = npt.NDArray[np.bool_]
+MAX_SYMBOLS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -38,20 +43,32 @@ class Examples:
         each = np.repeat(np.array([[prompt.shape[1]], [tokens.shape[1]], [inputs]]), len(prompt), axis=1)
         return cls(tokens, *each)
 
+    @classmethod
+    def ragged(cls, prompts: Sequence[Sequence[int]], answers: Sequence[Sequence[int]], pad: int, inputs: int) -> Self:
+        """Examples from lists of any lengths, filled up with `pad`."""
+        rows = [[*prompt, *answer] for prompt, answer in zip(prompts, answers, strict=True)]
+        tokens = np.full((len(rows), max(map(len, rows), default=0)), pad, dtype=np.int64)
+        for row, filled in zip(rows, tokens, strict=True):
+            filled[: len(row)] = row
+        sizes = np.array([len(row) for row in rows], dtype=np.int64)
+        each = np.array([len(prompt) for prompt in prompts], dtype=np.int64)
+        return cls(tokens, each, sizes, np.full(len(rows), inputs))
+
     def __len__(self) -> int:
         return len(self.tokens)
 
 
 @dataclass(frozen=True)
-class Task(ABC):
+class Task(Family):
     """A task is a frozen dataclass: its fields decide which examples it makes, and stand in the recipe.
 
-    `kind` is its name in the registry, in recipes and on its head. `given` are marks in the answer that are handed to
-    the model instead of being asked of it.
+    `kind` is its name in files, on the command line and on its head of the model. `hint_for` makes it a hint: the kind
+    of the main task that it helps. `given` are marks in the answer that are handed to the model instead of being asked.
     """
 
-    kind: ClassVar[str]
-    about: ClassVar[str]
+    family: ClassVar[str] = "task"
+    about: ClassVar[str] = ""
+    hint_for: ClassVar[str] = ""
     given: ClassVar[tuple[str, ...]] = ()
 
     lengths: Lengths
@@ -78,11 +95,32 @@ class Task(ABC):
             raise UserError("the input is empty; give at least one symbol")
         return [*symbols, self.vocab.delimiter]
 
-    def for_test(self, distribution: str) -> Self:
-        """The same task drawing its inputs from a test distribution."""
-        raise UserError(f"task {self.kind!r} has no test distribution {distribution!r}")
+    @property
+    def distributions(self) -> tuple[str, ...]:
+        """The test distributions that `for_test` knows; the first one is the usual."""
+        return ("uniform", "rep:R", "distinct") if self._has_inputs else ("uniform",)
 
-    def scored(self, examples: Examples) -> npt.NDArray[np.bool_]:
+    def for_test(self, distribution: str) -> Self:
+        """The same task drawing its inputs from a test distribution.
+
+        A task with a field `inputs` has all distributions of inputs; any other one is tested as it is trained.
+        """
+        inputs = inputs_for_test(distribution)
+        if inputs is not None and self._has_inputs:
+            changed: dict[str, Any] = {"inputs": inputs}
+            return replace(self, **changed)
+        if distribution == "uniform":
+            return self
+        allowed = ", ".join(self.distributions)
+        raise UserError(f"{self.kind} has no test distribution {distribution!r}; allowed: {allowed}")
+
+    @property
+    def _has_inputs(self) -> bool:
+        return any(
+            field.name == "inputs" and isinstance(getattr(self, "inputs", None), Inputs) for field in fields(self)
+        )
+
+    def scored(self, examples: Examples) -> Flags:
         """(B, T) true where the token must be predicted."""
         place = np.arange(examples.tokens.shape[1])
         answer = (place >= examples.prompts[:, None]) & (place < examples.sizes[:, None])
@@ -90,14 +128,43 @@ class Task(ABC):
             answer &= ~np.isin(examples.tokens, [self.vocab.mark(name) for name in self.given])
         return answer
 
-    @classmethod
-    def kinds(cls) -> Mapping[str, type[Any]]:
-        """Every registered task by its name."""
-        from taskhint.tasks import TASKS
 
-        return TASKS
+def hints_for(main: str) -> dict[str, type[Task]]:
+    """The hints that name a main task, by kind, in the order in which they take their turns."""
+    return {kind: task for kind, task in Task.kinds().items() if task.hint_for == main}
 
 
 def delimited(task: Task, inputs: Ints) -> Ints:
     """(B, n + 1) inputs with ⊥ behind them."""
     return np.concatenate([inputs, np.full((len(inputs), 1), task.vocab.delimiter)], axis=1)
+
+
+PAPER_LENGTHS = Skewed(shortest=2, short=5, longest=20)
+
+
+@dataclass(frozen=True)
+class SymbolTask(Task):
+    """A task on the symbols 1..q with ⊥, PAD and NONE, in the paper's lengths of 2 to 20.
+
+    A subclass needs `solve` alone: `make` then draws inputs (from its field `inputs` if it has one) and solves each.
+    A `make` of its own over whole arrays is faster.
+    """
+
+    lengths: Lengths = PAPER_LENGTHS
+    symbols: int = 100
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.symbols <= MAX_SYMBOLS:
+            raise UserError(f"symbols={self.symbols} is not in 2..{MAX_SYMBOLS}")
+
+    @property
+    def vocab(self) -> Vocab:
+        return Vocab(first_symbol=1, symbols=self.symbols, marks=(DELIMITER, PAD, NONE))
+
+    def make(self, bits: RandomBits, length: int) -> Examples:
+        drawn: Inputs = getattr(self, "inputs", UNIFORM)
+        prompts = [self.prompt(row) for row in drawn.draw(bits, self.symbols, length).tolist()]
+        return Examples.ragged(prompts, [self.solve(prompt) for prompt in prompts], self.vocab.pad, length)
+
+    def worked_example(self) -> list[int]:
+        return self.prompt(self.vocab.parse([5, 17, 43, 17])) if self.symbols >= 43 else self.prompt([1, 0, 1])

@@ -21,9 +21,10 @@ import torch
 from taskhint.data.batch import make_batch
 from taskhint.model.config import ModelConfig
 from taskhint.model.decoder import Decoder
+from taskhint.model.positions import NoPositions
 from taskhint.recipes import find_recipe
-from taskhint.recipes.recipe import Muon, Recipe
-from taskhint.tasks.lengths import Lengths
+from taskhint.recipes.optimisers import Muon
+from taskhint.recipes.recipe import Recipe
 from taskhint.tasks.random_bits import TEST_STREAM, RandomBits
 from taskhint.tasks.task import Task
 
@@ -59,20 +60,11 @@ class Example:
     scored: float
 
 
-def length_shares(lengths: Lengths) -> dict[int, float]:
-    """How likely each input length is."""
-    short = range(lengths.shortest, lengths.short + 1)
-    long = range(lengths.short + 1, lengths.longest + 1)
-    in_short = lengths.short_share if long else 1.0
-    shares = {n: in_short / len(short) for n in short}
-    return shares | {n: (1.0 - in_short) / len(long) for n in long}
-
-
 @lru_cache(maxsize=64)
 def expected_examples(task: Task) -> tuple[Example, ...]:
     """Every kind of example that a task makes, by length."""
     kinds = []
-    for length, share in length_shares(task.lengths).items():
+    for length, share in task.lengths.shares().items():
         batch = make_batch(task, [task.make(RandomBits(0, TEST_STREAM, np.arange(DRAWS)), length)])
         scored, first = batch.scored_per_example, 0
         for group in batch.groups:
@@ -99,7 +91,7 @@ def forward_flops(config: ModelConfig, vocab_size: int, kind: Example, padded: b
     full = kind.tokens * (seen + asking + attention)
     last = kind.tokens * seen + kind.queries * (asking + attention)
     total = (config.depth - 1) * full + last + kind.scored * 2 * config.width * vocab_size
-    if padded or config.positions != "none":
+    if padded or not isinstance(config.positions, NoPositions):
         return total
     first_queries = kind.queries if config.depth == 1 else kind.tokens
     return total - kind.tokens * seen - first_queries * 2 * config.width * inner
@@ -111,7 +103,7 @@ def symbol_flops(config: ModelConfig, vocab_size: int) -> float:
     Where tokens are nothing but symbols (no positions), their queries, keys and values are the symbols' own.
     """
     inner = config.heads * config.each_head
-    return 2 * 3 * config.width * inner * vocab_size if config.positions == "none" else 0.0
+    return 2 * 3 * config.width * inner * vocab_size if isinstance(config.positions, NoPositions) else 0.0
 
 
 def example_flops(recipe: Recipe, padded: bool = False) -> float:
@@ -120,7 +112,8 @@ def example_flops(recipe: Recipe, padded: bool = False) -> float:
     for task in recipe.tasks:
         kinds = padded_examples(task, recipe.batch_size) if padded else expected_examples(task)
         each.append(sum(kind.share * forward_flops(recipe.model, task.vocab.size, kind, padded) for kind in kinds))
-    return (1 + BACKWARD) * sum(each[place] for place in recipe.cycle) / len(recipe.cycle)
+    period = recipe.curriculum.period(recipe)
+    return (1 + BACKWARD) * sum(each[recipe.update(step)[0]] for step in range(period)) / period
 
 
 def step_flops(recipe: Recipe, padded: bool = False) -> float:

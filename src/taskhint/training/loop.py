@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +22,15 @@ from taskhint.recipes.recipe import Recipe
 from taskhint.runs import environment
 from taskhint.runs.checkpoint import OPTIMISER, WEIGHTS
 from taskhint.runs.failure import save_failure
-from taskhint.runs.metrics import Metrics, Position
+from taskhint.runs.metrics import Metrics, MetricsWritten
 from taskhint.runs.run import Run, check_free, create, new_decoder, save_checkpoint
 from taskhint.runs.tensors import described
 from taskhint.system.errors import DivergedError, Interrupted, UserError
 from taskhint.system.lock import only_process
 from taskhint.system.progress import Progress
 from taskhint.system.signals import Stop, name
+from taskhint.tasks.random_bits import POSITION_STREAM, Ints, RandomBits
 from taskhint.training.allocator import keep_freed_memory
-from taskhint.training.optimisers import Optimiser, schedule
 
 Report = Callable[[int, float], None]
 """Called after each update with the number of updates made and the loss."""
@@ -47,7 +49,7 @@ def train(
     SIGINT and SIGTERM finish the step, save, and raise Interrupted, which is a KeyboardInterrupt.
     """
     wanted = find_recipe(recipe) if isinstance(recipe, str) else recipe
-    wanted = wanted.with_overrides(**overrides)
+    wanted = wanted.change(**overrides)
     if wanted.model.dtype != "float32":
         raise UserError(f"model.dtype={wanted.model.dtype} is for constructed models; training is in float32")
     path = Path(out)
@@ -66,8 +68,8 @@ class Trainer:
         self.run, self.recipe = run, recipe
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.decoder = new_decoder(recipe).to(self.device)
-        self.optimiser = Optimiser(self.decoder, recipe.optimiser, recipe.learning_rate)
-        self.start, self._metrics_start = self._resume() if run.checkpoints() else (0, Position())
+        self.optimiser = recipe.optimiser.at_work(self.decoder, recipe.learning_rate)
+        self.start, self._metrics_start = self._resume() if run.checkpoints() else (0, MetricsWritten())
 
     def train(self, report: Report, stop: Stop | None = None) -> None:
         self.run.tidy(self.start)
@@ -99,16 +101,16 @@ class Trainer:
 
     def _update(self, step: int, batch: Batch, metrics: Metrics) -> float:
         recipe = self.recipe
-        place, _ = recipe.turn(step)
+        place, update = recipe.update(step)
         task = recipe.tasks[place]
         batch = batch.to(self.device)
         loss = functional.cross_entropy(self.decoder(batch, task.kind), batch.targets)
-        (loss * recipe.loss_weights[place]).backward()
+        (loss * recipe.loss_weight(place, update)).backward()
         norm = gradient_norm(self.decoder)
         if not (torch.isfinite(loss) and torch.isfinite(norm)):
             self._fail(step, task.kind, batch, loss, norm)
         factor = schedule(step, recipe.steps, recipe.warmup_steps)
-        if step % recipe.log_every < len(recipe.cycle):
+        if step % recipe.log_every < recipe.curriculum.period(recipe):
             metrics.add(step, task.kind, loss.item(), norm.item(), factor * recipe.learning_rate)
         self.optimiser.step(factor)
         return loss.item()
@@ -129,7 +131,7 @@ class Trainer:
             raise DivergedError(f"step {step}: the weights of {bad[0]} are not finite; no checkpoint is written")
         save_checkpoint(self.run, step, weights, self.optimiser.state(), metrics.sync())
 
-    def _resume(self) -> tuple[int, Position]:
+    def _resume(self) -> tuple[int, MetricsWritten]:
         checkpoint = self.run.checkpoint
         if checkpoint.step == 0:
             raise UserError(f"{self.run.path} was constructed, not trained; choose another --out")
@@ -159,11 +161,27 @@ def gradient_norm(decoder: torch.nn.Module) -> Tensor:
 
 def batch_for(recipe: Recipe, step: int) -> Batch:
     """The batch of an update: a function of the recipe and the step alone."""
-    place, turn = recipe.turn(step)
+    place, update = recipe.update(step)
     task = recipe.tasks[place]
+    if update.lengths is not None:
+        task = replace(task, lengths=update.lengths)
     dataset = Dataset(task, recipe.seed, recipe.dataset_size // len(recipe.tasks), place)
+    turn = step if update.batch is None else update.batch
     indices = dataset.places(turn * recipe.batch_size, recipe.batch_size)
-    return make_batch(task, dataset.examples(indices))
+    batch = make_batch(task, dataset.examples(indices))
+
+    def drawn_ids(rows: Ints, length: int) -> Ints | None:
+        bits = RandomBits(recipe.seed, POSITION_STREAM, step * recipe.batch_size + rows)
+        return recipe.model.positions.draw(bits, length)
+
+    return batch.with_drawn_ids(drawn_ids)
+
+
+def schedule(step: int, steps: int, warmup: int) -> float:
+    """The factor on the learning rate in update `step` (from 0): up in a line to 1, then down half a cosine to 0."""
+    if step < warmup:
+        return (step + 1) / warmup
+    return 0.5 * (1.0 + math.cos(math.pi * (step - warmup) / max(1, steps - warmup)))
 
 
 def _prefetched(make: Callable[[int], Batch], steps: range) -> Iterator[tuple[int, Batch]]:

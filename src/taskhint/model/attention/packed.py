@@ -24,14 +24,14 @@ from taskhint.data.batch import Group
 LONGEST = 128  # attention weights are kept for the way back, (B, H, A, T) of them: only for short examples
 
 
-class GroupedAttention(torch.autograd.Function):
-    """q (M, H, K), kv (N, 2, H, K), scale (M,) -> (M, H, K)."""
+class PackedAttention(torch.autograd.Function):
+    """q (M, H, K), kv (N, 2, H, K), scale (M, 1) or (M, H) -> (M, H, K)."""
 
     @staticmethod
     def forward(ctx: Any, q: Tensor, kv: Tensor, scale: Tensor, groups: tuple[Group, ...], tail: bool) -> Tensor:
         heads, width = q.shape[1:]
         asked, seen = head_order(groups, heads, tail), head_order(groups, heads, False, maps=2)
-        queries = _rows(q * scale[:, None, None], asked.by_heads)
+        queries = _rows(q * scale[:, :, None], asked.by_heads)
         keys, values = _rows(kv, seen.by_heads).view(2, -1, width)
         found = torch.empty_like(queries)
         kept = []
@@ -40,7 +40,7 @@ class GroupedAttention(torch.autograd.Function):
             *(_by_group(x, groups, heads, tail) for x in (queries, found)),
             strict=True,
         ):
-            weights = torch.baddbmm(hidden_keys(ask.shape[1], k.shape[1], q.dtype), ask, k.mT).softmax(dim=2)
+            weights = torch.baddbmm(hidden_keys(ask.shape[1], k.shape[1], q.dtype, q.device), ask, k.mT).softmax(dim=2)
             torch.bmm(weights, v, out=answer)
             kept.append(weights)
         ctx.save_for_backward(q, scale, queries, keys, values, *kept)
@@ -65,9 +65,12 @@ class GroupedAttention(torch.autograd.Function):
             torch.bmm(logits.mT, ask, out=grad_k)
             torch.bmm(weights.mT, answer, out=grad_v)
         grad_scaled = _rows(grad_queries, asked.by_tokens).view(q.shape)
-        grad_scale = (grad_scaled * q).sum(dim=(1, 2)) if ctx.needs_input_grad[2] else None
+        grad_scale = None
+        if ctx.needs_input_grad[2]:
+            over = (1, 2) if scale.shape[1] == 1 else (2,)
+            grad_scale = (grad_scaled * q).sum(dim=over).view(scale.shape)
         grad_both = _rows(grad_kv, seen.by_tokens).view(ctx.shape)
-        return grad_scaled.mul_(scale[:, None, None]), grad_both, grad_scale, None, None
+        return grad_scaled.mul_(scale[:, :, None]), grad_both, grad_scale, None, None
 
 
 class Order(NamedTuple):
@@ -115,11 +118,12 @@ def spans(groups: Sequence[Group], tail: bool) -> Iterator[tuple[Group, slice, s
 
 
 @lru_cache(maxsize=512)
-def hidden_keys(queries: int, keys: int, dtype: torch.dtype) -> Tensor:
+def hidden_keys(queries: int, keys: int, dtype: torch.dtype, device: torch.device) -> Tensor:
     """(queries, keys) 0 where one of the last positions may see a key, -inf where not."""
-    return torch.zeros(queries, keys, dtype=dtype).masked_fill(~visible(queries, keys), float("-inf"))
+    hidden = ~visible(queries, keys, device)
+    return torch.zeros(queries, keys, dtype=dtype, device=device).masked_fill(hidden, float("-inf"))
 
 
-def visible(queries: int, keys: int) -> Tensor:
+def visible(queries: int, keys: int, device: torch.device) -> Tensor:
     """(queries, keys) which keys each of the last positions may see."""
-    return torch.ones(queries, keys, dtype=torch.bool).tril(keys - queries)
+    return torch.ones(queries, keys, dtype=torch.bool, device=device).tril(keys - queries)

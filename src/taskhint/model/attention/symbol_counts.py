@@ -23,7 +23,7 @@ LARGEST_LOGIT = 1000.0  # beyond it, float32 has no room for ln c beside a logit
 def attend_by_counts(
     q: Tensor, kv: Tensor, scale: Tensor, tokens: Tensor, groups: Sequence[Group], tail: bool
 ) -> Tensor | None:
-    """(V, H, K) queries, (V, 2, H, K) keys and values, (M,) factors, (N,) tokens -> (M, H, K).
+    """(V, H, K) queries, (V, 2, H, K) keys and values, (M, 1) or (M, H) factors, (N,) tokens -> (M, H, K).
 
     None where it is no gain, or not exact.
     """
@@ -41,8 +41,9 @@ def attend_by_counts(
         first = -group.tail if tail else 0
         logarithms = torch.arange(group.length + 1, dtype=q.dtype).log()  # of few numbers: log is slow at zero
         more = logarithms.index_select(0, counts[:, first:].flatten()).view(-1, len(q))  # (B * A, V)
-        asking, factor = symbols[:, first:].flatten(), scale[asked, None]
+        asking = symbols[:, first:].flatten()
         for head, table in enumerate(logits):
+            factor = scale[asked, head % scale.shape[1], None]
             weights = torch.addcmul(more, table.index_select(0, asking), factor).softmax(dim=1)
             out[asked, head] = weights @ values[:, head]
     return out

@@ -16,10 +16,10 @@ from taskhint.data.batch import Group
 
 
 def varlen_attend(q: Tensor, kv: Tensor, scale: Tensor, groups: Sequence[Group], tail: bool) -> Tensor:
-    """q (M, H, K), kv (N, 2, H, K), scale (M,) -> (M, H, K)."""
+    """q (M, H, K), kv (N, 2, H, K), scale (M, 1) or (M, H) -> (M, H, K)."""
     queries = [group.tail if tail else group.length for group in groups]
     keys = [group.length for group in groups]
-    scaled, k, v = (x.bfloat16().contiguous() for x in (q * scale[:, None, None], *kv.unbind(1)))
+    scaled, k, v = (x.bfloat16().contiguous() for x in (q * scale[:, :, None], *kv.unbind(1)))
     found = varlen_attn(
         scaled,
         k,

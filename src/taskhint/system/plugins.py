@@ -1,0 +1,110 @@
+"""A user's own files and modules: imported because a person names them, never because a file of a run does."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import sys
+import traceback
+from collections.abc import Iterable
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from taskhint.system.errors import UserError, nearest
+
+GROUP = "taskhint.plugins"
+_imported: dict[str, ModuleType] = {}
+
+
+def import_all(sources: Iterable[str]) -> None:
+    """What `--import` names, in that order."""
+    for source in sources:
+        import_source(source)
+
+
+def imported_sources() -> tuple[str, ...]:
+    """What was imported so far, for worker processes that must import it too."""
+    return tuple(_imported)
+
+
+def import_source(source: str) -> ModuleType:
+    """A Python file by its path, or a module by its name. Each is imported once."""
+    is_file = source.endswith(".py")
+    name = str(Path(source).resolve()) if is_file else source
+    if name not in _imported:
+        _imported[name] = _import_file(Path(name), source) if is_file else _import_module(source)
+    return _imported[name]
+
+
+@cache
+def import_installed() -> None:
+    """Packages that were installed with an entry point in the group `taskhint.plugins`."""
+    for entry in entry_points(group=GROUP):
+        import_source(entry.value.partition(":")[0])
+
+
+def split_target(text: str) -> tuple[str, str] | None:
+    """`my_file.py:my_recipe` in two; None for a plain name."""
+    source, colon, name = text.rpartition(":")
+    return (source, name) if colon and source and name.isidentifier() else None
+
+
+def imported_object(source: str, name: str) -> Any:
+    """What a file or module calls by that name."""
+    module = import_source(source)
+    if not hasattr(module, name):
+        raise UserError(f"{source} has no {name!r}; {nearest(name, [n for n in vars(module) if n[0] != '_'])}")
+    return getattr(module, name)
+
+
+def source_of(cls: type[Any]) -> tuple[str, str]:
+    """Name and SHA-256 of the file that a class comes from; empty hash where there is none to read."""
+    module = sys.modules.get(cls.__module__)
+    file = getattr(module, "__file__", None)
+    if file is None:
+        return cls.__module__, ""
+    loose = cls.__module__ == "__main__" or cls.__module__.startswith("taskhint_file_")
+    name = Path(file).name if loose else cls.__module__
+    try:
+        return name, hashlib.sha256(Path(file).read_bytes()).hexdigest()
+    except OSError:
+        return name, ""
+
+
+def _import_file(path: Path, source: str) -> ModuleType:
+    if not path.is_file():
+        raise UserError(f"{source} does not exist; --import takes a Python file or the name of a module")
+    name = f"taskhint_file_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
+    specification = importlib.util.spec_from_file_location(name, path)
+    if specification is None or specification.loader is None:
+        raise UserError(f"{source} is not a Python file")
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))  # so that it can import its neighbours
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[name] = module  # dataclasses look their module up here
+    try:
+        specification.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise _one_line(source, error) from None
+    return module
+
+
+def _import_module(source: str) -> ModuleType:
+    try:
+        return importlib.import_module(source)
+    except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and error.name == source.partition(".")[0]:
+            raise UserError(f"there is no module {source!r}; --import takes a Python file or a module") from None
+        raise _one_line(source, error) from None
+
+
+def _one_line(source: str, error: Exception) -> UserError:
+    frames = traceback.extract_tb(error.__traceback__)
+    at = next((f", line {f.lineno}" for f in reversed(frames) if f.filename.endswith(Path(source).name)), "")
+    what = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
+    return UserError(f"{source} cannot be imported{at}: {what}")
