@@ -22,10 +22,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> Parser:
     parser = Parser(
         prog="python -m benchmarks",
-        description="Speed beside other libraries and the machine's limit, peak memory, profile, growth, cost on GPUs.",
+        description=(
+            "Speed beside other libraries and the machine's limit, peak memory, "
+            "profile, growth, cost on GPUs."
+        ),
     )
-    parser.add_argument("part", metavar="PART", help="train, evaluate, data, profile, growth, cost or all")
-    parser.add_argument("--rounds", type=whole, metavar="N", help="how often each thing is timed (default: enough)")
+    parser.add_argument(
+        "part", metavar="PART", help="train, evaluate, data, profile, growth, cost or all"
+    )
+    parser.add_argument(
+        "--rounds", type=whole, metavar="N", help="how often each thing is timed (default: enough)"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
     add_threads(parser)
     return parser

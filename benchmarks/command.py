@@ -24,7 +24,9 @@ PARTS: dict[str, Callable[[int | None], dict[str, Any]]] = {
 
 
 def run_bench(part: str, rounds: int | None = None) -> dict[str, Any]:
-    """The results of a part, or of all of them, by part. `rounds` is how often each thing is timed."""
+    """The results of a part, or of all of them, by part. `rounds` is how often each thing is
+    timed.
+    """
     if part != "all" and part not in PARTS:
         raise UserError(f"no benchmark {part!r}; {nearest(part, [*PARTS, 'all'])}")
     if rounds == 0:

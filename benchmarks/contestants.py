@@ -1,8 +1,8 @@
 """The same model in the libraries that people would take instead, with our weights in it.
 
-Each computes exactly our function (a test compares the logits), on tokens padded at the right. What a library has and
-we do not is made to do nothing: zero biases, zeroed positions. Where a library offers two kinds of attention, both
-compete and the faster one counts.
+Each computes exactly our function (a test compares the logits), on tokens padded at the right.
+What a library has and we do not is made to do nothing: zero biases, zeroed positions. Where a
+library offers two kinds of attention, both compete and the faster one counts.
 
 Shapes: B examples, T tokens, V symbols.
 """
@@ -41,10 +41,14 @@ class Contestant(nn.Module):
 def need_packages(names: Iterable[str] = PACKAGES) -> None:
     missing = [name for name in names if importlib.util.find_spec(PACKAGES[name]) is None]
     if missing:
-        raise UserError(f"this benchmark needs {' and '.join(missing)}; pip install 'taskhint[bench]'")
+        raise UserError(
+            f"this benchmark needs {' and '.join(missing)}; pip install 'taskhint[bench]'"
+        )
 
 
-def contestants(decoder: Decoder, head: str, names: Iterable[str] = CONTESTANTS) -> dict[str, dict[str, Contestant]]:
+def contestants(
+    decoder: Decoder, head: str, names: Iterable[str] = CONTESTANTS
+) -> dict[str, dict[str, Contestant]]:
     """Contestants by name, and the variants of each by theirs."""
     makers = {
         "transformers": (hugging_face, ("sdpa", "eager")),
@@ -103,7 +107,9 @@ def _gpt2_weights(decoder: Decoder, head: str) -> dict[str, Tensor]:
         for kind in ("weight", "bias"):
             theirs[f"{their}ln_1.{kind}"] = ours[f"{our}before_attention.{kind}"]
             theirs[f"{their}ln_2.{kind}"] = ours[f"{our}before_mlp.{kind}"]
-        theirs[f"{their}attn.c_attn.weight"] = ours[f"{our}attention.qkv"].T  # GPT-2 keeps its maps the other way round
+        theirs[f"{their}attn.c_attn.weight"] = ours[
+            f"{our}attention.qkv"
+        ].T  # GPT-2 keeps its maps the other way round
         theirs[f"{their}attn.c_proj.weight"] = ours[f"{our}attention.out.weight"].T
         for name, other in (("c_fc", "up"), ("c_proj", "down")):
             theirs[f"{their}mlp.{name}.weight"] = ours[f"{our}mlp.{other}.weight"].T
@@ -120,7 +126,9 @@ def x_transformers(decoder: Decoder, head: str, attention: str = "flash") -> Con
 
 def _x_transformer(decoder: Decoder, attention: str) -> Any:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # it uses torch.jit while it is imported
+        warnings.simplefilter(
+            "ignore", DeprecationWarning
+        )  # it uses torch.jit while it is imported
         library: Any = importlib.import_module("x_transformers")
     config, vocab_size = decoder.config, decoder.embedding.num_embeddings
     layers = library.Decoder(
@@ -150,7 +158,11 @@ def _x_weights(decoder: Decoder, head: str) -> dict[str, Tensor]:
         "to_logits.bias": ours[f"heads.{head}.bias"],
     }
     for i in range(decoder.config.depth):
-        our, attend, mlp = f"blocks.{i}.", f"attn_layers.layers.{2 * i}.", f"attn_layers.layers.{2 * i + 1}."
+        our, attend, mlp = (
+            f"blocks.{i}.",
+            f"attn_layers.layers.{2 * i}.",
+            f"attn_layers.layers.{2 * i + 1}.",
+        )
         theirs[f"{attend}0.0.gamma"] = ours[f"{our}before_attention.weight"] - 1.0
         theirs[f"{mlp}0.0.gamma"] = ours[f"{our}before_mlp.weight"] - 1.0
         for name, value in zip("qkv", ours[f"{our}attention.qkv"].chunk(3), strict=True):
@@ -166,10 +178,20 @@ def padded(decoder: Decoder, head: str, attention: str = "sdpa") -> Contestant: 
     """A plain padded PyTorch model; torch's own attention is the only one that it has."""
     model = PaddedDecoder(decoder.config, decoder.embedding.num_embeddings)
     ours = dict(decoder.named_parameters())
-    names = {"before_attention": "norm_1", "before_mlp": "norm_2", "attention.qkv": "qkv.weight", "attention.": ""}
+    names = {
+        "before_attention": "norm_1",
+        "before_mlp": "norm_2",
+        "attention.qkv": "qkv.weight",
+        "attention.": "",
+    }
     theirs = {}
     for name, value in ours.items():
-        for old, new in {**names, "mlp.": "", "final_norm": "norm", f"heads.{head}.": "head."}.items():
+        for old, new in {
+            **names,
+            "mlp.": "",
+            "final_norm": "norm",
+            f"heads.{head}.": "head.",
+        }.items():
             name = name.replace(old, new)
         theirs[name] = value
     _copy({name: value for name, value in theirs.items() if not name.startswith("heads.")}, model)

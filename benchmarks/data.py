@@ -28,7 +28,9 @@ def measure(
     batch_size: int = BATCH_SIZE,
     model: ModelConfig = MODELS[128],
 ) -> dict[str, Any]:
-    """The document under "data". NumPy makes examples on one core, whatever the number of threads."""
+    """The document under "data". NumPy makes examples on one core, whatever the
+    number of threads.
+    """
     recipe = replace(find_recipe("sort/standard"), model=model, batch_size=batch_size)
     task, counted = recipe.task, rounds or ROUNDS
     dataset = Dataset(task, seed=0, size=1 << 30)
@@ -36,7 +38,9 @@ def measure(
     works = {
         "step": step,
         "batch": lambda number: batch_for(recipe, number),
-        "examples": lambda number: dataset.examples(range(number * at_once, (number + 1) * at_once)),
+        "examples": lambda number: dataset.examples(
+            range(number * at_once, (number + 1) * at_once)
+        ),
     }
     seconds = medians(alternate(works, counted, "data"))
     return {
@@ -54,7 +58,9 @@ def measure(
 
 
 def waiting(recipe: Recipe, steps: int) -> float:
-    """The share of a training's time in which it waits for a batch, made on another thread as the trainer does."""
+    """The share of a training's time in which it waits for a batch, made on another thread as the
+    trainer does.
+    """
     decoder = new_model(recipe.model, recipe.task)
     say("data: waiting for batches")
 

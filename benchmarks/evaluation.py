@@ -1,6 +1,8 @@
-"""Exact match at length 100: our one pass over the right answers against greedy decoding with a cache.
+"""Exact match at length 100: our one pass over the right answers against greedy decoding with a
+cache.
 
-Both judge the same sequences with the same weights, and both must find the same first error in every one of them.
+Both judge the same sequences with the same weights, and both must find the same first error in
+every one of them.
 
 Shapes: B sequences, P prompt tokens, A answer tokens.
 """
@@ -45,8 +47,8 @@ SEED = 0
 class Sorter:
     """Weights to judge: a plain sorter that is trained at the start of the benchmark.
 
-    First errors must stand at many places: an untrained model would fail at once everywhere, and agreeing on that would
-    say nothing.
+    First errors must stand at many places: an untrained model would fail at once everywhere, and
+    agreeing on that would say nothing.
     """
 
     about: str
@@ -69,7 +71,10 @@ class Sorter:
 SORTERS = {
     f"length-{LENGTH}": Sorter("trained on at most 20 symbols", PAPER_LENGTHS, 256, 600),
     f"length-{LENGTH}-trained": Sorter(
-        f"trained on at most {LENGTH} symbols", Skewed(shortest=2, short=20, longest=LENGTH, short_share=0.7), 64, 1000
+        f"trained on at most {LENGTH} symbols",
+        Skewed(shortest=2, short=20, longest=LENGTH, short_share=0.7),
+        64,
+        1000,
     ),
 }
 
@@ -130,7 +135,9 @@ def measure_length(
 
 
 def whole_passes(decoder: Decoder, task: Task, examples: Examples) -> Work:
-    """The bare products of passes that read every answer to its end, a part on each core as ours does it."""
+    """The bare products of passes that read every answer to its end, a part on each core as ours
+    does it.
+    """
     at_once = sequences_at_once(examples)
     batch = make_batch(task, [chosen_rows(examples, slice(0, at_once))])
     free: SimpleQueue[list[Product]] = SimpleQueue()
@@ -152,22 +159,33 @@ def whole_passes(decoder: Decoder, task: Task, examples: Examples) -> Work:
 def our_errors(decoder: Decoder, task: Task, examples: Examples, at_once: int = 64) -> Ints:
     """(B,) the place of the first error in each answer, -1 where there is none."""
     parts = [
-        judge(decoder, task, chosen_rows(examples, slice(i, i + at_once))) for i in range(0, len(examples), at_once)
+        judge(decoder, task, chosen_rows(examples, slice(i, i + at_once)))
+        for i in range(0, len(examples), at_once)
     ]
     return np.concatenate([part.first_error for part in parts])
 
 
 def hugging_face_errors(decoder: Decoder, task: Task, examples: Examples) -> Callable[[int], Ints]:
-    """From a batch size to the places of the first errors in what `generate` answers. Prompts are equally long."""
+    """From a batch size to the places of the first errors in what `generate` answers. Prompts are
+    equally long.
+    """
     model: Any = hugging_face(decoder, task.kind).model.eval()
     prompt, size = int(examples.prompts[0]), int(examples.sizes[0])
     tokens = torch.from_numpy(examples.tokens)
-    settings = {"max_new_tokens": size - prompt, "do_sample": False, "use_cache": True, "pad_token_id": task.vocab.pad}
+    settings = {
+        "max_new_tokens": size - prompt,
+        "do_sample": False,
+        "use_cache": True,
+        "pad_token_id": task.vocab.pad,
+    }
 
     @torch.inference_mode()
     def errors(batch_size: int) -> Ints:
         begun = tokens[:, :prompt].split(batch_size)
-        whole = [model.generate(part, attention_mask=torch.ones_like(part), **settings) for part in begun]
+        whole = [
+            model.generate(part, attention_mask=torch.ones_like(part), **settings)
+            for part in begun
+        ]
         return first_errors(torch.cat(whole).numpy()[:, prompt:], examples.tokens[:, prompt:])
 
     return errors
@@ -179,8 +197,12 @@ def first_errors(answers: Ints, right: Ints) -> Ints:
     return np.where(wrong.any(axis=1), wrong.argmax(axis=1), -1)
 
 
-def agreement(decoder: Decoder, task: Task, examples: Examples, ours: Ints, theirs: Ints) -> dict[str, Any]:
-    """How many sequences have the same verdict, and the same first error; and each exception with its logit gap."""
+def agreement(
+    decoder: Decoder, task: Task, examples: Examples, ours: Ints, theirs: Ints
+) -> dict[str, Any]:
+    """How many sequences have the same verdict, and the same first error; and each exception with
+    its logit gap.
+    """
     different = np.flatnonzero(ours != theirs)
     return {
         "compared": len(examples),
@@ -188,7 +210,9 @@ def agreement(decoder: Decoder, task: Task, examples: Examples, ours: Ints, thei
         "different_places_of_first_error": len(np.unique(ours)),
         "same_verdict": int(((ours < 0) == (theirs < 0)).sum()),
         "same_first_error": len(examples) - len(different),
-        "exceptions": [_exception(decoder, task, examples, int(row), ours, theirs) for row in different],
+        "exceptions": [
+            _exception(decoder, task, examples, int(row), ours, theirs) for row in different
+        ],
     }
 
 
@@ -196,11 +220,15 @@ def agreement(decoder: Decoder, task: Task, examples: Examples, ours: Ints, thei
 def _exception(
     decoder: Decoder, task: Task, examples: Examples, row: int, ours: Ints, theirs: Ints
 ) -> dict[str, float]:
-    """The gap between the two largest logits where the two begin to disagree: rounding decides if it is tiny."""
+    """The gap between the two largest logits where the two begin to disagree: rounding decides if
+    it is tiny.
+    """
     places = [int(place) for place in (ours[row], theirs[row]) if place >= 0]
     prompt = int(examples.prompts[row])
     tokens = torch.from_numpy(examples.tokens[row : row + 1, :-1])
-    logits = decoder.trace(tokens, task.kind, int(examples.inputs[row]))["logits"][0, prompt - 1 + min(places)]
+    logits = decoder.trace(tokens, task.kind, int(examples.inputs[row]))["logits"][
+        0, prompt - 1 + min(places)
+    ]
     top = logits.topk(2).values
     gap = float(top[0] - top[1])
     return {"row": row, "ours": int(ours[row]), "transformers": int(theirs[row]), "logit_gap": gap}

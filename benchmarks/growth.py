@@ -1,4 +1,6 @@
-"""How the cost of a step grows with width, batch and length, and that of evaluation with length: measured points."""
+"""How the cost of a step grows with width, batch and length, and that of evaluation with length:
+measured points.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def measure(rounds: int | None = None) -> dict[str, Any]:
 def training_point(
     width: int = 128, batch_size: int = BATCH_SIZE, longest: int = 20, rounds: int = ROUNDS
 ) -> dict[str, float]:
-    """One training step: heads of 32, an MLP twice as wide, lengths up to `longest` in the paper's proportions."""
+    """One training step: heads of 32, an MLP twice as wide, lengths up to `longest` in the paper's
+    proportions.
+    """
     task = Sort(lengths=Skewed(2, max(2, longest // 4), longest))
     config = ModelConfig(width=width, heads=width // 32, mlp_width=2 * width)
     batches = prepare(task, batch_size)
@@ -52,7 +56,9 @@ def training_point(
 
 
 def _step_flops(config: ModelConfig, task: Sort, batch: Prepared) -> float:
-    kinds = [Example(group.count, group.length, group.tail, group.tail) for group in batch.flat.groups]
+    kinds = [
+        Example(group.count, group.length, group.tail, group.tail) for group in batch.flat.groups
+    ]
     each = sum(kind.share * forward_flops(config, task.vocab.size, kind) for kind in kinds)
     return 3 * (each + symbol_flops(config, task.vocab.size))
 
@@ -63,7 +69,9 @@ def evaluation_point(length: int, rounds: int, tokens: int = TEST_TOKENS) -> dic
     decoder = new_model(ModelConfig(), task)
     count = max(8, tokens // (2 * length))
     say(f"growth: evaluation at length {length}")
-    seconds = _median(lambda _: score(decoder, task, 0, length, count, edit_distance=False), min(rounds, 3))
+    seconds = _median(
+        lambda _: score(decoder, task, 0, length, count, edit_distance=False), min(rounds, 3)
+    )
     each = fresh_examples(task, 0, length, 0, 1).tokens.shape[1]
     return {
         "sequences_per_second": count / seconds,

@@ -1,4 +1,6 @@
-"""Peak memory of whole processes: each case runs in a process of its own, which says what it needed at most."""
+"""Peak memory of whole processes: each case runs in a process of its own, which says what it
+needed at most.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +27,19 @@ LONG, SEQUENCES = 1000, 1000
 def peak_mib(case: str, *sizes: int) -> dict[str, float]:
     """Peak memory of a case in MiB, and the seconds that its work took."""
     say(f"peak memory: {case}")
-    command = [sys.executable, "-m", "benchmarks.memory", case, str(torch.get_num_threads()), *map(str, sizes)]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.memory",
+        case,
+        str(torch.get_num_threads()),
+        *map(str, sizes),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise UserError(
-            f"measuring the memory of {case!r} failed: {(done.stderr.strip() or 'it was killed').splitlines()[-1]}"
+            f"measuring the memory of {case!r} failed: "
+            f"{(done.stderr.strip() or 'it was killed').splitlines()[-1]}"
         )
     result: dict[str, float] = json.loads(done.stdout)
     return result
@@ -38,7 +48,8 @@ def peak_mib(case: str, *sizes: int) -> dict[str, float]:
 def own_peak_mib() -> float:
     """What this process has needed at most so far.
 
-    Linux hands the parent's peak on to a child in getrusage, so its own count in /proc is taken where there is one.
+    Linux hands the parent's peak on to a child in getrusage, so its own count in /proc is taken
+    where there is one.
     """
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
@@ -62,7 +73,14 @@ def evaluate_long(length: int = LONG, sequences: int = SEQUENCES) -> None:
     from taskhint.runs.run import new_decoder
 
     recipe = find_recipe("sort/standard")
-    score(new_decoder(recipe), recipe.task.for_test("uniform"), 0, length, sequences, edit_distance=False)
+    score(
+        new_decoder(recipe),
+        recipe.task.for_test("uniform"),
+        0,
+        length,
+        sequences,
+        edit_distance=False,
+    )
 
 
 CASES: dict[str, Callable[..., None]] = {"train": train_pocket, "evaluate": evaluate_long}

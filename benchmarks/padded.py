@@ -1,4 +1,5 @@
-"""What the other libraries need: examples padded at the right to the longest one, and a plain decoder over them.
+"""What the other libraries need: examples padded at the right to the longest one, and a plain
+decoder over them.
 
 Attention is causal, so no token ever sees the padding behind it, and no mask is needed.
 
@@ -34,7 +35,9 @@ def padded_batch(task: Task, parts: Sequence[Examples]) -> PaddedBatch:
     tokens = np.concatenate([_widened(part.tokens, width, task.vocab.pad) for part in parts])
     scored = np.concatenate([_widened(task.scored(part), width, False) for part in parts])
     targets = np.where(scored, tokens, IGNORED)
-    return PaddedBatch(torch.from_numpy(tokens[:, :-1].copy()), torch.from_numpy(targets[:, 1:].copy()))
+    return PaddedBatch(
+        torch.from_numpy(tokens[:, :-1].copy()), torch.from_numpy(targets[:, 1:].copy())
+    )
 
 
 def _widened(rows: npt.NDArray[Any], width: int, fill: int) -> npt.NDArray[Any]:
@@ -51,7 +54,10 @@ class PaddedBlock(nn.Module):
         self.norm_1, self.norm_2 = nn.LayerNorm(config.width), nn.LayerNorm(config.width)
         self.qkv = nn.Linear(config.width, 3 * inner, bias=False)
         self.out = nn.Linear(inner, config.width, bias=False)
-        self.up, self.down = nn.Linear(config.width, config.mlp_width), nn.Linear(config.mlp_width, config.width)
+        self.up, self.down = (
+            nn.Linear(config.width, config.mlp_width),
+            nn.Linear(config.mlp_width, config.width),
+        )
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, T, D) -> (B, T, D)."""

@@ -2,8 +2,8 @@
 
     python -m benchmarks.page results/bench.json docs/performance.md
 
-The page's own words stay; what stands between `<!-- bench: NAME -->` and `<!-- end -->` is written anew. The cost model
-is computed on the spot, so that it always speaks of the recipes as they are.
+The page's own words stay; what stands between `<!-- bench: NAME -->` and `<!-- end -->` is written
+anew. The cost model is computed on the spot, so that it always speaks of the recipes as they are.
 """
 
 from __future__ import annotations

@@ -36,7 +36,9 @@ KINDS = (
 
 def measure(steps: int | None = None) -> dict[str, Any]:
     """The document under "profile"."""
-    return {f"width-{width}": profile_model(model, steps or STEPS) for width, model in MODELS.items()}
+    return {
+        f"width-{width}": profile_model(model, steps or STEPS) for width, model in MODELS.items()
+    }
 
 
 def profile_model(config: ModelConfig, steps: int, batch_size: int = BATCH_SIZE) -> dict[str, Any]:
@@ -51,7 +53,9 @@ def profile_model(config: ModelConfig, steps: int, batch_size: int = BATCH_SIZE)
             for number in range(steps):
                 step(number)
         events = list(profiler.key_averages())
-    spent = {event.key: event.self_cpu_time_total for event in events if event.self_cpu_time_total > 0}
+    spent = {
+        event.key: event.self_cpu_time_total for event in events if event.self_cpu_time_total > 0
+    }
     calls = {event.key: event.count / steps for event in events}
     whole = sum(spent.values())
     kinds: Counter[str] = Counter()
@@ -67,4 +71,6 @@ def profile_model(config: ModelConfig, steps: int, batch_size: int = BATCH_SIZE)
 
 
 def kind_of(operator: str) -> str:
-    return next((kind for kind, words in KINDS if any(word in operator for word in words)), "other")
+    return next(
+        (kind for kind, words in KINDS if any(word in operator for word in words)), "other"
+    )

@@ -31,15 +31,32 @@ def train_tables(result: Mapping[str, Any]) -> list[Table]:
         for who in ("ours", *one["against"]):
             rate = one["batch_size"] / spent[who] * 1000
             ratio = f"{spent[who] / spent['ours']:.2f}"
-            rows.append([name, who, one["attention"].get(who, ""), f"{spent[who]:.0f}", f"{rate:.0f}", ratio])
+            rows.append(
+                [
+                    name,
+                    who,
+                    one["attention"].get(who, ""),
+                    f"{spent[who]:.0f}",
+                    f"{rate:.0f}",
+                    ratio,
+                ]
+            )
     header = ["model", "who", "attention", "ms a step", "examples/s", "time against ours"]
     limits = [
-        [name, *(f"{one['limit_milliseconds'][who]:.0f}" for who in ("ours", "limit")), f"{one['of_limit']:.2f}"]
+        [
+            name,
+            *(f"{one['limit_milliseconds'][who]:.0f}" for who in ("ours", "limit")),
+            f"{one['of_limit']:.2f}",
+        ]
         for name, one in result.items()
     ]
     return [
         Table("Training step", header, rows),
-        Table("The limit", ["model", "ms a step, ours", "ms of the bare products", "of the limit"], limits),
+        Table(
+            "The limit",
+            ["model", "ms a step, ours", "ms of the bare products", "of the limit"],
+            limits,
+        ),
         Table("Asked for", ["what", "measured"], _train_claims(result)),
     ]
 
@@ -47,12 +64,22 @@ def train_tables(result: Mapping[str, Any]) -> list[Table]:
 def _train_claims(result: Mapping[str, Any]) -> list[list[str]]:
     rows = []
     for name, one in result.items():
-        rows += [[f"{name}: times {who}'s rate", f"{ratio:.2f}"] for who, ratio in one["against"].items()]
+        rows += [
+            [f"{name}: times {who}'s rate", f"{ratio:.2f}"]
+            for who, ratio in one["against"].items()
+        ]
         rows.append([f"{name}: of the limit", f"{one['of_limit']:.2f}"])
         if "muon_share" in one:
-            rows.append([f"{name}: Muon's and Adam's work in a step with Muon", f"{100 * one['muon_share']:.1f}%"])
+            rows.append(
+                [
+                    f"{name}: Muon's and Adam's work in a step with Muon",
+                    f"{100 * one['muon_share']:.1f}%",
+                ]
+            )
         if "pocket_peak_memory_mib" in one:
-            rows.append(["pocket training: peak memory", f"{one['pocket_peak_memory_mib']:.0f} MiB"])
+            rows.append(
+                ["pocket training: peak memory", f"{one['pocket_peak_memory_mib']:.0f} MiB"]
+            )
     return rows
 
 
@@ -60,9 +87,17 @@ def evaluate_tables(result: Mapping[str, Any]) -> list[Table]:
     rows = []
     for name, one in result.items():
         rows.append([f"{name}: our sequences/s", f"{one['ours']:.1f}"])
-        rows += [[f"{name}: times {who}'s rate", f"{ratio:.1f}"] for who, ratio in one["against"].items()]
+        rows += [
+            [f"{name}: times {who}'s rate", f"{ratio:.1f}"]
+            for who, ratio in one["against"].items()
+        ]
         if "limit" in one:
-            rows.append([f"{name}: sequences/s of the bare products of a whole pass", f"{one['limit']:.1f}"])
+            rows.append(
+                [
+                    f"{name}: sequences/s of the bare products of a whole pass",
+                    f"{one['limit']:.1f}",
+                ]
+            )
         for size, rate in one.get("batch_sizes", {}).items():
             rows.append([f"{name}: generate in batches of {size}, sequences/s", f"{rate:.1f}"])
         if "compared" in one:
@@ -73,9 +108,16 @@ def evaluate_tables(result: Mapping[str, Any]) -> list[Table]:
                 [f"{name}: same first error", str(one["same_first_error"])],
             ]
             gaps = [exception["logit_gap"] for exception in one["exceptions"]]
-            rows += [[f"{name}: exception, gap of the two largest logits", f"{gap:.1e}"] for gap in gaps]
+            rows += [
+                [f"{name}: exception, gap of the two largest logits", f"{gap:.1e}"] for gap in gaps
+            ]
         if "peak_memory_mib" in one:
-            rows.append([f"{name}: peak memory of {one['sequences']} sequences", f"{one['peak_memory_mib']:.0f} MiB"])
+            rows.append(
+                [
+                    f"{name}: peak memory of {one['sequences']} sequences",
+                    f"{one['peak_memory_mib']:.0f} MiB",
+                ]
+            )
     return [Table("Evaluation", ["what", "measured"], rows)]
 
 
@@ -84,20 +126,32 @@ def data_tables(result: Mapping[str, Any]) -> list[Table]:
     for name, one in result.items():
         rows += [
             [f"{name}: examples/s on one core", f"{one['ours']:.0f}"],
-            [f"{name}: ms per batch of {one['batch_size']}", f"{one['milliseconds_per_batch']:.1f}"],
+            [
+                f"{name}: ms per batch of {one['batch_size']}",
+                f"{one['milliseconds_per_batch']:.1f}",
+            ],
             [f"{name}: of a training step at width 128", f"{100 * one['of_training_step']:.1f}%"],
-            [f"{name}: time that a training waits for it", f"{100 * one['waiting_of_training_step']:.1f}%"],
+            [
+                f"{name}: time that a training waits for it",
+                f"{100 * one['waiting_of_training_step']:.1f}%",
+            ],
         ]
     return [Table("Data", ["what", "measured"], rows)]
 
 
 def profile_tables(result: Mapping[str, Any]) -> list[Table]:
     kinds = list(dict.fromkeys(kind for one in result.values() for kind in one["shares"]))
-    rows = [[kind, *(f"{100 * one['shares'].get(kind, 0):.1f}%" for one in result.values())] for kind in kinds]
+    rows = [
+        [kind, *(f"{100 * one['shares'].get(kind, 0):.1f}%" for one in result.values())]
+        for kind in kinds
+    ]
     tables = [Table("Share of a training step", ["work", *result], rows)]
     for name, one in result.items():
         operators = one["operators"].items()
-        rows = [[op, f"{100 * entry['share']:.1f}%", f"{entry['calls']:.0f}"] for op, entry in operators]
+        rows = [
+            [op, f"{100 * entry['share']:.1f}%", f"{entry['calls']:.0f}"]
+            for op, entry in operators
+        ]
         tables.append(Table(f"Operators, {name}", ["operator", "share", "calls a step"], rows))
     return tables
 
@@ -111,7 +165,10 @@ def growth_tables(result: Mapping[str, Any]) -> list[Table]:
         header = [title.lower(), "tokens a step", "ms a step", "examples/s", "GFLOP/s"]
         tables.append(Table(f"{title} (training)", header, rows))
     tested = result["test_length"].items()
-    rows = [[n, f"{one['sequences_per_second']:.1f}", f"{one['microseconds_per_token']:.1f}"] for n, one in tested]
+    rows = [
+        [n, f"{one['sequences_per_second']:.1f}", f"{one['microseconds_per_token']:.1f}"]
+        for n, one in tested
+    ]
     return [*tables, Table("Length (evaluation)", ["length", "sequences/s", "µs a token"], rows)]
 
 
@@ -119,14 +176,27 @@ def cost_tables(result: Mapping[str, Any]) -> list[Table]:
     gpus = list(result["gpus"])
     rows, padded = [], []
     for name, one in result["experiments"].items():
-        memory, padded_memory = (sum(one[key].values()) / GIB for key in ("memory_bytes", "padded_memory_bytes"))
-        work = [f"{one['parameters'] / 1e6:.1f}", f"{one['flops_per_update'] / 1e12:.2f}", f"{one['flops'] / 1e15:.0f}"]
+        memory, padded_memory = (
+            sum(one[key].values()) / GIB for key in ("memory_bytes", "padded_memory_bytes")
+        )
+        work = [
+            f"{one['parameters'] / 1e6:.1f}",
+            f"{one['flops_per_update'] / 1e12:.2f}",
+            f"{one['flops'] / 1e15:.0f}",
+        ]
         rows.append([name, *work, f"{memory:.1f}", *(f"{one['hours'][gpu]:.2f}" for gpu in gpus)])
         hours = (f"{one['padded_hours'][gpu]:.2f}" for gpu in gpus)
         padded.append([name, f"{one['padded_ratio']:.2f}", f"{padded_memory:.1f}", *hours])
     hours_on = [f"hours on {gpu}" for gpu in gpus]
     share = f"at {100 * result['utilisation']:.0f}% of the peak TF32 rate"
-    header = ["training", "M parameters", "TFLOP an update", "PFLOP in all", "memory GiB", *hours_on]
+    header = [
+        "training",
+        "M parameters",
+        "TFLOP an update",
+        "PFLOP in all",
+        "memory GiB",
+        *hours_on,
+    ]
     return [
         Table(f"Without padding, {share}", header, rows),
         Table(f"Padded, {share}", ["training", "times the FLOP", "memory GiB", *hours_on], padded),

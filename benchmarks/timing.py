@@ -1,4 +1,6 @@
-"""Timing several contestants in turn, so that whatever else the machine does hits all of them alike."""
+"""Timing several contestants in turn, so that whatever else the machine does hits all of them
+alike.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,15 @@ import time
 from collections.abc import Callable, Mapping
 
 Work = Callable[[int], object]
-"""What one contestant does in a round; it is told the round's number, so that all can take the same batch."""
+"""What one contestant does in a round; it is told the round's number, so that all can take the
+same batch.
+"""
 
 
 def alternate(works: Mapping[str, Work], rounds: int, title: str) -> dict[str, list[float]]:
-    """Seconds of each work in each round, after one round that is not counted. Every other round goes backwards."""
+    """Seconds of each work in each round, after one round that is not counted. Every other round
+    goes backwards.
+    """
     seconds: dict[str, list[float]] = {name: [] for name in works}
     gc.collect()
     gc.disable()

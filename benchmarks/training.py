@@ -47,7 +47,9 @@ def measure(rounds: int | None = None) -> dict[str, Any]:
     need_packages()
     contests = {width: contest(model, rounds or ROUNDS[width]) for width, model in MODELS.items()}
     keep_freed_memory()  # as our training does; the contest was without it, for everybody
-    shares = {width: share_of_limit(model, rounds or ROUNDS[width]) for width, model in MODELS.items()}
+    shares = {
+        width: share_of_limit(model, rounds or ROUNDS[width]) for width, model in MODELS.items()
+    }
     result = {f"width-{width}": contests[width] | shares[width] for width in MODELS}
     result["width-128"]["muon_share"] = muon_share(MODELS[128], rounds or ROUNDS[128])
     result["width-128"]["pocket_peak_memory_mib"] = peak_mib("train")["mib"]
@@ -55,7 +57,10 @@ def measure(rounds: int | None = None) -> dict[str, Any]:
 
 
 def contest(
-    config: ModelConfig, rounds: int, batch_size: int = BATCH_SIZE, only: Sequence[str] = CONTESTANTS
+    config: ModelConfig,
+    rounds: int,
+    batch_size: int = BATCH_SIZE,
+    only: Sequence[str] = CONTESTANTS,
 ) -> dict[str, Any]:
     """Examples per second of our step, and its ratio to each contestant's."""
     task = Sort()
@@ -67,7 +72,10 @@ def contest(
         works |= {f"{name}/{kind}": their_step(model, batches) for kind, model in variants.items()}
     seconds = medians(alternate(works, rounds, f"train, width {config.width}"))
     # All variants ran in every round; a contestant counts with its fastest.
-    best = {name: min(variants, key=lambda kind: seconds[f"{name}/{kind}"]) for name, variants in others.items()}
+    best = {
+        name: min(variants, key=lambda kind: seconds[f"{name}/{kind}"])
+        for name, variants in others.items()
+    }
     for name, kind in best.items():
         seconds[name] = seconds[f"{name}/{kind}"]
     return {
@@ -81,7 +89,9 @@ def contest(
     }
 
 
-def share_of_limit(config: ModelConfig, rounds: int, batch_size: int = BATCH_SIZE) -> dict[str, Any]:
+def share_of_limit(
+    config: ModelConfig, rounds: int, batch_size: int = BATCH_SIZE
+) -> dict[str, Any]:
     """The time of the products that cannot be avoided, as a share of our step's."""
     task = Sort()
     batches = prepare(task, batch_size)
@@ -143,13 +153,17 @@ def _limit(config: ModelConfig, vocab_size: int, batches: list[Prepared]) -> Wor
 
 
 def muon_share(config: ModelConfig, rounds: int, batch_size: int = BATCH_SIZE) -> float:
-    """The optimiser's share of our step with Muon for the matrices and Adam for the rest (both counted)."""
+    """The optimiser's share of our step with Muon for the matrices and Adam for the rest (both
+    counted).
+    """
     task = Sort()
     batch = prepare(task, batch_size, count=1)[0].flat
     decoder = new_model(config, task)
     optimiser = Muon().at_work(decoder, RATE)
     works: dict[str, Work] = {
-        "gradients": lambda _: functional.cross_entropy(decoder(batch, task.kind), batch.targets).backward(),
+        "gradients": lambda _: functional.cross_entropy(
+            decoder(batch, task.kind), batch.targets
+        ).backward(),
         "update": lambda _: optimiser.step(1.0),
     }
     say("train, Muon's share")

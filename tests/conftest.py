@@ -35,7 +35,9 @@ def small(name: str, **changes: object) -> Recipe:
 
 @pytest.fixture(scope="session")
 def sorter(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A model that sorts short sequences well and long ones badly: right and wrong answers to look at."""
+    """A model that sorts short sequences well and long ones badly: right and wrong answers to look
+    at.
+    """
     recipe = replace(
         find_recipe("sort/tempered").with_steps(350),
         task=Sort(lengths=Skewed(1, 4, 8, 0.5), symbols=20),

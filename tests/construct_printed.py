@@ -1,7 +1,8 @@
-"""The construction as the paper prints it, in plain NumPy, with each mend as a switch. It shares no code with ours.
+"""The construction as the paper prints it, in plain NumPy, with each mend as a switch. It shares
+no code with ours.
 
-Vectors are kept apart by kind: e, e' (token), t, t' (mark), h, h' (answer), each with an entry per symbol and ⊥.
-Shapes: T tokens, q symbols, d = 6 (q + 1) coordinates.
+Vectors are kept apart by kind: e, e' (token), t, t' (mark), h, h' (answer), each with an entry per
+symbol and ⊥. Shapes: T tokens, q symbols, d = 6 (q + 1) coordinates.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ KINDS = ("e", "e'", "t", "t'", "h", "h'")
 class Printed:
     """`symbols` are 1..q.
 
-    marks: block 2 reads the marks where block 1's MLP left them (t', not t). denominator: a softmax row sums to 1.
-    norm: None, or the printed layer normalisation with mirrored coordinates; mean: it subtracts the mean.
-    count: the printed value of block 2's first head, a difference of counts, instead of the average that a softmax is.
-    own: how strongly a symbol looks for its own kind, and three times as strongly for ⊥; printed as 1.
+    marks: block 2 reads the marks where block 1's MLP left them (t', not t). denominator: a
+    softmax row sums to 1. norm: None, or the printed layer normalisation with mirrored
+    coordinates; mean: it subtracts the mean. count: the printed value of block 2's first head, a
+    difference of counts, instead of the average that a softmax is. own: how strongly a symbol
+    looks for its own kind, and three times as strongly for ⊥; printed as 1.
     """
 
     q: int
@@ -36,7 +38,9 @@ class Printed:
     own: float = 1.0
 
     def answer(self, inputs: Sequence[int]) -> list[int]:
-        """What the model predicts at each step of the right answer: greedy decoding is right if this is."""
+        """What the model predicts at each step of the right answer: greedy decoding is right if
+        this is.
+        """
         end = self.q
         tokens = np.array([*(x - 1 for x in inputs), end, *(x - 1 for x in sorted(inputs)[:-1])])
         x = {kind: np.zeros((len(tokens), self.q + 1)) for kind in KINDS}
@@ -61,7 +65,9 @@ class Printed:
         found[:, q] = 0.0
         x["t"] += find_mark
         x["h'"] += found
-        after = np.maximum(x["e"][:, :q] + x["t"][:, q:] - 1.0, 0.0)  # both formulas of the MLP read the same x
+        after = np.maximum(
+            x["e"][:, :q] + x["t"][:, q:] - 1.0, 0.0
+        )  # both formulas of the MLP read the same x
         moved = x["t"][:, :q].copy()
         x["t'"][:, :q] += moved - after
         x["t"][:, :q] -= moved
@@ -76,7 +82,9 @@ class Printed:
         if self.count:
             own = x["e"] @ x["e"].T * np.tri(len(weights))
             weights = weights * own.sum(axis=1, keepdims=True)
-        ask = np.triu(np.tile(np.arange(q, -1.0, -1.0), (q + 1, 1)), 1)  # symbol a asks for every b > a
+        ask = np.triu(
+            np.tile(np.arange(q, -1.0, -1.0), (q + 1, 1)), 1
+        )  # symbol a asks for every b > a
         ask[:, q] = ask[q] = 0.0
         ask[q, q] = self.own
         found = self._softmax(tau * (x["e'"] @ ask) @ x["e'"].T) @ x["e'"]
@@ -88,7 +96,11 @@ class Printed:
 
     def _softmax(self, logits: Array) -> Array:
         seen = np.tri(len(logits), dtype=bool)
-        raised = np.exp(np.where(seen, logits - np.where(seen, logits, -np.inf).max(axis=1, keepdims=True), -np.inf))
+        raised = np.exp(
+            np.where(
+                seen, logits - np.where(seen, logits, -np.inf).max(axis=1, keepdims=True), -np.inf
+            )
+        )
         if self.denominator:
             return raised / raised.sum(axis=1, keepdims=True)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -97,7 +109,10 @@ class Printed:
     def _normalise(self, x: dict[str, Array]) -> None:
         if not self.norm:
             return
-        both = np.concatenate([np.concatenate([sign * x[kind] for kind in KINDS], axis=1) for sign in (1, -1)], axis=1)
+        both = np.concatenate(
+            [np.concatenate([sign * x[kind] for kind in KINDS], axis=1) for sign in (1, -1)],
+            axis=1,
+        )
         both = both - (both if self.mean else np.abs(both)).mean(axis=1, keepdims=True)
         both /= np.sqrt((both**2).mean(axis=1, keepdims=True))
         for i, kind in enumerate(KINDS):

@@ -1,12 +1,14 @@
-"""What the tests of reliability share: a run that takes a blink, and what must be the same after any interruption.
+"""What the tests of reliability share: a run that takes a blink, and what must be the same after
+any interruption.
 
-Started as a program it is the one that kills: it forks trainings and ends them with SIGKILL, at random moments or at
-the k-th file operation. torch is imported once, and with one thread there is nothing to go wrong in a fork.
+Started as a program it is the one that kills: it forks trainings and ends them with SIGKILL, at
+random moments or at the k-th file operation. torch is imported once, and with one thread there is
+nothing to go wrong in a fork.
 
-    python -m tests.reliability moments DIR COUNT     prints how often it killed, and which resumed runs differ
-    python -m tests.reliability operations DIR
-    python -m tests.reliability limited DIR BYTES     goes on with a run, with a limit on the size of files
-    python -m tests.reliability read-only DIR         goes on with a run, without permission to write
+    python -m tests.reliability moments DIR COUNT     prints how often it killed, and which resumed
+    runs differ python -m tests.reliability operations DIR python -m tests.reliability limited DIR
+    BYTES     goes on with a run, with a limit on the size of files python -m tests.reliability
+    read-only DIR         goes on with a run, without permission to write
 """
 
 from __future__ import annotations
@@ -31,7 +33,18 @@ from taskhint.model.temperature import LogVisible
 from taskhint.recipes import find_recipe
 from taskhint.recipes.recipe import Recipe
 
-OPERATIONS = ("open", "write", "fsync", "replace", "rename", "mkdir", "unlink", "rmdir", "truncate", "ftruncate")
+OPERATIONS = (
+    "open",
+    "write",
+    "fsync",
+    "replace",
+    "rename",
+    "mkdir",
+    "unlink",
+    "rmdir",
+    "truncate",
+    "ftruncate",
+)
 
 
 def tiny(**changes: Any) -> Recipe:
@@ -43,17 +56,27 @@ def tiny(**changes: Any) -> Recipe:
 
 def command(out: Path, recipe: Recipe) -> list[str]:
     """The arguments of `taskhint` that train a tiny recipe."""
-    model = {name: getattr(recipe.model, name) for name in ("width", "heads", "mlp_width", "depth")}
+    model = {
+        name: getattr(recipe.model, name) for name in ("width", "heads", "mlp_width", "depth")
+    }
     settings = {f"model.{name}": value for name, value in model.items()}
-    settings |= {name: getattr(recipe, name) for name in ("batch_size", "checkpoint_every", "log_every")}
+    settings |= {
+        name: getattr(recipe, name) for name in ("batch_size", "checkpoint_every", "log_every")
+    }
     given = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
     return ["train", recipe.name, "--out", str(out), "--steps", str(recipe.steps), *given]
 
 
 def contents(run: Path) -> dict[str, str]:
     """Every file of a run that an interruption must not change, with its SHA-256."""
-    files = [path for path in run.rglob("*") if path.is_file() and path.name not in (".lock", "environment.json")]
-    return {str(path.relative_to(run)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    files = [
+        path
+        for path in run.rglob("*")
+        if path.is_file() and path.name not in (".lock", "environment.json")
+    ]
+    return {
+        str(path.relative_to(run)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files
+    }
 
 
 def forked(work: Callable[[], object]) -> int:
@@ -121,7 +144,9 @@ def kill_at_operations(directory: Path) -> dict[str, Any]:
 
 
 def _train_counted(out: Path, recipe: Recipe, deadly: int) -> None:
-    """Train; die at file operation number `deadly`. Half of what a write writes is an operation of its own."""
+    """Train; die at file operation number `deadly`. Half of what a write writes is an operation of
+    its own.
+    """
     seen: list[str] = []
     plain = {name: getattr(os, name) for name in OPERATIONS}
 
@@ -150,7 +175,11 @@ def _train_counted(out: Path, recipe: Recipe, deadly: int) -> None:
 
 def _target(what: Any, out: Path) -> str:
     """The file of an operation, without what differs from one process to the next."""
-    path = Path(f"/proc/self/fd/{what}").readlink() if isinstance(what, int) else Path(os.fspath(what))
+    path = (
+        Path(f"/proc/self/fd/{what}").readlink()
+        if isinstance(what, int)
+        else Path(os.fspath(what))
+    )
     text = str(path.relative_to(out.parent)) if path.is_relative_to(out.parent) else path.name
     return text.replace(str(os.getpid()), "PID").replace(out.name, "run", 1)
 
@@ -164,8 +193,12 @@ def train_limited(out: Path, limit: int) -> int:
 
 
 def train_read_only(out: Path) -> int:
-    """`taskhint train` where the directories of a run cannot be written. root can write anywhere, so it steps down."""
-    train_into(out.with_name("first"), tiny())  # nothing may be left to load when the privileges are gone
+    """`taskhint train` where the directories of a run cannot be written. root can write anywhere,
+    so it steps down.
+    """
+    train_into(
+        out.with_name("first"), tiny()
+    )  # nothing may be left to load when the privileges are gone
     os.chdir(out.parent)
     folders = [path for path in (out, *out.rglob("*")) if path.is_dir()]
     for path in folders:
@@ -201,6 +234,12 @@ if __name__ == "__main__":
         sys.exit(train_limited(Path(place), int(rest[0])))
     if what == "read-only":
         sys.exit(train_read_only(Path(place)))
-    train_into(Path(place) / "first", tiny())  # loads all that torch loads late, so that each fork begins at once
-    result = kill_at_moments(Path(place), int(rest[0])) if what == "moments" else kill_at_operations(Path(place))
+    train_into(
+        Path(place) / "first", tiny()
+    )  # loads all that torch loads late, so that each fork begins at once
+    result = (
+        kill_at_moments(Path(place), int(rest[0]))
+        if what == "moments"
+        else kill_at_operations(Path(place))
+    )
     print(json.dumps(result))

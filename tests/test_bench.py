@@ -1,4 +1,6 @@
-"""The benchmarks compare equals, count what they say, and print what was promised. Nothing here looks at a clock."""
+"""The benchmarks compare equals, count what they say, and print what was promised. Nothing here
+looks at a clock.
+"""
 
 from __future__ import annotations
 
@@ -42,17 +44,22 @@ ROOT = Path(__file__).parent.parent
 SMALL = ModelConfig(width=32, heads=2, mlp_width=64, depth=2)
 
 needs_bench = pytest.mark.skipif(
-    any(importlib.util.find_spec(name) is None for name in PACKAGES.values()), reason="needs taskhint[bench]"
+    any(importlib.util.find_spec(name) is None for name in PACKAGES.values()),
+    reason="needs taskhint[bench]",
 )
 
 
 def perturbed(config: ModelConfig, seed: int = 1) -> Decoder:
-    """A model whose norms and biases are not at their start, so that leaving one out would show."""
+    """A model whose norms and biases are not at their start, so that leaving one out
+    would show.
+    """
     decoder = training.new_model(config, Sort())
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, value in decoder.named_parameters():
-            if value.dim() == 1 and not (name.endswith("bias") and ("norm" in name or "before" in name)):
+            if value.dim() == 1 and not (
+                name.endswith("bias") and ("norm" in name or "before" in name)
+            ):
                 value.add_(0.3 * torch.randn(value.shape, generator=generator))
     return decoder
 
@@ -62,7 +69,9 @@ def names_of_contestants() -> list[tuple[str, str]]:
     return [(name, kind) for name, kinds in both.items() for kind in kinds]
 
 
-def our_logits(decoder: Decoder, task: Sort, batch_size: int) -> tuple[torch.Tensor, training.Prepared]:
+def our_logits(
+    decoder: Decoder, task: Sort, batch_size: int
+) -> tuple[torch.Tensor, training.Prepared]:
     prepared = training.prepare(task, batch_size, count=1)[0]
     with torch.no_grad():
         return decoder(prepared.flat, task.kind), prepared
@@ -90,7 +99,9 @@ def test_the_padded_loop_computes_our_function_and_loss() -> None:
     torch.testing.assert_close(scored_logits(model, prepared.padded), ours, atol=1e-4, rtol=0)
     targets = prepared.padded.targets.flatten()
     loss = functional.cross_entropy(model(prepared.padded.tokens).flatten(0, 1), targets)
-    torch.testing.assert_close(loss, functional.cross_entropy(ours, prepared.flat.targets), atol=1e-5, rtol=0)
+    torch.testing.assert_close(
+        loss, functional.cross_entropy(ours, prepared.flat.targets), atol=1e-5, rtol=0
+    )
 
 
 def test_a_weight_without_a_place_is_an_error() -> None:
@@ -105,13 +116,20 @@ def test_missing_packages_are_one_clear_line(
     for part in ("train", "evaluate", "all"):
         assert bench([part, "--json"]) == 2
         said = capsys.readouterr()
-        assert said.out == "" and said.err.count("\n") == 1 and "pip install 'taskhint[bench]'" in said.err
+        assert (
+            said.out == ""
+            and said.err.count("\n") == 1
+            and "pip install 'taskhint[bench]'" in said.err
+        )
 
 
 @pytest.mark.parametrize(
-    ("words", "said"), [(["trian"], "'train'"), (["cost", "--rounds", "0"], "at least 1"), ([], "PART")]
+    ("words", "said"),
+    [(["trian"], "'train'"), (["cost", "--rounds", "0"], "at least 1"), ([], "PART")],
 )
-def test_bad_input_is_one_clear_line(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_input_is_one_clear_line(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert bench([*words]) == 2
     error = capsys.readouterr().err
     assert said in error and error.count("\n") == 1
@@ -131,7 +149,9 @@ def test_the_limit_and_the_cost_model_count_what_torch_counts(depth: int) -> Non
     counted = expected_flops(training.new_model(config, Sort()), 32)
     products = unavoidable(config, Sort().vocab.size, batch, Room())
     assert sum(product.flops for product in products) == counted
-    kinds = [cost.Example(group.count, group.length, group.tail, group.tail) for group in batch.groups]
+    kinds = [
+        cost.Example(group.count, group.length, group.tail, group.tail) for group in batch.groups
+    ]
     each = sum(kind.share * cost.forward_flops(config, Sort().vocab.size, kind) for kind in kinds)
     assert 3 * (each + cost.symbol_flops(config, Sort().vocab.size)) == counted
 
@@ -146,9 +166,15 @@ def test_the_products_of_a_judging_pass_are_those_that_torch_counts() -> None:
         products = unavoidable(SMALL, task.vocab.size, batch, Room(), learning=False)
         flops = sum(product.flops for product in products)
         stack, tokens, width = 3 * SMALL.heads, 2 * length, SMALL.each_head
-        last_attention = 4 * stack * length * tokens * width  # torch's counter leaves out its own attention
+        last_attention = (
+            4 * stack * length * tokens * width
+        )  # torch's counter leaves out its own attention
         first_attention = 4 * stack * tokens * tokens * width
-        if length == 20:  # here one that it counts, but with logits of pairs of symbols, not of queries and symbols
+        if (
+            length == 20
+            # here one that it counts, but with logits of pairs of symbols, not of queries and
+            # symbols
+        ):
             pairs, asked = SMALL.heads * task.vocab.size, stack * tokens
             first_attention = 2 * width * task.vocab.size * (asked - pairs)
         assert flops - counter.get_total_flops() == first_attention + last_attention
@@ -162,10 +188,14 @@ def test_the_limit_of_an_evaluation_reads_every_sequence(
     examples = fresh_examples(task, 0, 10, 0, count)
     monkeypatch.setattr(exact, "TOKENS_AT_ONCE", 4 * examples.tokens.shape[1])
     done: list[int] = []
-    monkeypatch.setattr(evaluation, "run_all", lambda products: done.append(sum(one.flops for one in products)))
+    monkeypatch.setattr(
+        evaluation, "run_all", lambda products: done.append(sum(one.flops for one in products))
+    )
     evaluation.whole_passes(training.new_model(SMALL, task), task, examples)(0)
     part = make_batch(task, [fresh_examples(task, 0, 10, 0, min(4, count))])
-    flops = sum(one.flops for one in unavoidable(SMALL, task.vocab.size, part, Room(), learning=False))
+    flops = sum(
+        one.flops for one in unavoidable(SMALL, task.vocab.size, part, Room(), learning=False)
+    )
     assert done == [flops] * parts
 
 
@@ -197,7 +227,9 @@ def test_expected_operations_are_the_mean_of_batches(name: str) -> None:
         scored = len(batch.targets) / len(batch.rows)
         maps = [cost.Example(g.count, g.length, g.tail, 0.0) for g in batch.groups]
         head = 2 * recipe.model.width * task.vocab.size * scored * len(batch.rows)
-        seen += head + sum(one.share * cost.forward_flops(recipe.model, task.vocab.size, one) for one in maps)
+        seen += head + sum(
+            one.share * cost.forward_flops(recipe.model, task.vocab.size, one) for one in maps
+        )
         seen += cost.symbol_flops(recipe.model, task.vocab.size)
     assert 3 * seen / len(recipe.tasks) == pytest.approx(cost.step_flops(recipe), rel=0.03)
 
@@ -243,7 +275,9 @@ def kept_bytes(recipe: Recipe) -> int:
 
 def test_activations_are_about_what_autograd_keeps() -> None:
     recipe = replace(find_recipe("sort/standard"), model=replace(SMALL, width=64), batch_size=128)
-    assert cost.memory_bytes(recipe, padded=True)["activations"] == pytest.approx(kept_bytes(recipe), rel=0.3)
+    assert cost.memory_bytes(recipe, padded=True)["activations"] == pytest.approx(
+        kept_bytes(recipe), rel=0.3
+    )
 
 
 def test_hours_follow_from_operations() -> None:
@@ -261,12 +295,17 @@ def plain_sorter() -> Decoder:
 
 def test_first_errors_and_agreement() -> None:
     right = np.array([[1, 2, 3], [1, 2, 3], [1, 2, 3]])
-    assert evaluation.first_errors(np.array([[1, 2, 3], [1, 0, 0], [0, 2, 3]]), right).tolist() == [-1, 1, 0]
+    assert evaluation.first_errors(
+        np.array([[1, 2, 3], [1, 0, 0], [0, 2, 3]]), right
+    ).tolist() == [-1, 1, 0]
     model, task = plain_sorter(), Sort().for_test("uniform")
     examples = fresh_examples(task, 0, 2, 0, 20)
     ours = evaluation.our_errors(model, task, examples, at_once=7)
     same = evaluation.agreement(model, task, examples, ours, ours)
-    assert same["same_first_error"] == same["same_verdict"] == same["compared"] == 20 and same["exceptions"] == []
+    assert (
+        same["same_first_error"] == same["same_verdict"] == same["compared"] == 20
+        and same["exceptions"] == []
+    )
     theirs = ours.copy()
     theirs[3] = 1 if ours[3] < 0 else -1
     changed = evaluation.agreement(model, task, examples, ours, theirs)
@@ -291,7 +330,12 @@ def small_results() -> dict[str, Any]:
     assert "of_limit" in result
     point = growth.training_point(width=32, batch_size=16, longest=8, rounds=1)
     test_point = growth.evaluation_point(10, rounds=1, tokens=200)
-    judged = {"ours": 1.0, "against": {"transformers": 2.0}, "batch_sizes": {"8": 1.0}, "exceptions": []}
+    judged = {
+        "ours": 1.0,
+        "against": {"transformers": 2.0},
+        "batch_sizes": {"8": 1.0},
+        "exceptions": [],
+    }
     judged |= {"compared": 1, "right": 1, "same_verdict": 1, "same_first_error": 1}
     return {
         "machine": {"processor": "some"},
@@ -299,7 +343,12 @@ def small_results() -> dict[str, Any]:
         "evaluate": {"length-100": judged},
         "data": data.measure(1, at_once=64, batch_size=16, model=SMALL),
         "profile": {"width-128": profiling.profile_model(SMALL, 1, 16)},
-        "growth": {"width": {"32": point}, "batch": {}, "length": {}, "test_length": {"10": test_point}},
+        "growth": {
+            "width": {"32": point},
+            "batch": {},
+            "length": {},
+            "test_length": {"10": test_point},
+        },
         "cost": cost.measure({"sort/standard": find_recipe("sort/standard")}),
     }
 
@@ -308,7 +357,15 @@ def test_every_part_is_measured_and_shown() -> None:
     results = small_results()
     text = as_text(json.loads(json.dumps(results)))
     assert set(TABLES) == set(PARTS) == results.keys() - {"machine"}
-    for words in ("of the limit", "examples/s", "same first error", "linear maps", "GFLOP/s", "hours on A100", "Muon"):
+    for words in (
+        "of the limit",
+        "examples/s",
+        "same first error",
+        "linear maps",
+        "GFLOP/s",
+        "hours on A100",
+        "Muon",
+    ):
         assert words in text
     shares: Mapping[str, float] = results["profile"]["width-128"]["shares"]
     assert sum(shares.values()) == pytest.approx(1.0) and shares["linear maps"] > 0

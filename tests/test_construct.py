@@ -1,4 +1,6 @@
-"""The constructed model sorts, for the reasons that the theorem gives. Python's `sorted` is the judge."""
+"""The constructed model sorts, for the reasons that the theorem gives. Python's `sorted` is the
+judge.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ Q, N = 20, 64
 
 @pytest.fixture(scope="module", params=["plain", "layer-norm"])
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return construct(tmp_path_factory.mktemp("constructed") / "run", Q, N, request.param == "layer-norm")
+    return construct(
+        tmp_path_factory.mktemp("constructed") / "run", Q, N, request.param == "layer-norm"
+    )
 
 
 def decoder_for(q: int, longest: int, layer_norm: bool = False, dtype: str = "float32") -> Decoder:
@@ -46,15 +50,27 @@ def wrong(decoder: Decoder, q: int, inputs: Sequence[Sequence[int]]) -> list[Seq
     prompts = np.array([[*(x - 1 for x in row), q] for row in inputs])
     batch = make_batch(Sort(symbols=q), [Examples.equal(prompts, answers - 1, len(inputs[0]))])
     predicted = decoder(batch, "sort").argmax(dim=1).view(len(inputs), -1).numpy() + 1
-    return [row for row, right in zip(inputs, (predicted == answers).all(axis=1), strict=True) if not right]
+    return [
+        row
+        for row, right in zip(inputs, (predicted == answers).all(axis=1), strict=True)
+        if not right
+    ]
 
 
 @pytest.mark.parametrize(
     ("dtype", "layer_norm", "longest"),
-    [*itertools.product(FORMATS, (False, True), (30_000,)), ("float32", False, 6), ("float32", True, 6)],
+    [
+        *itertools.product(FORMATS, (False, True), (30_000,)),
+        ("float32", False, 6),
+        ("float32", True, 6),
+    ],
 )
-def test_every_input_over_four_symbols_up_to_length_six(dtype: str, layer_norm: bool, longest: int) -> None:
-    """A model built for long inputs must not lose the short ones: its successor is weak beside what leaks there."""
+def test_every_input_over_four_symbols_up_to_length_six(
+    dtype: str, layer_norm: bool, longest: int
+) -> None:
+    """A model built for long inputs must not lose the short ones: its successor is weak beside
+    what leaks there.
+    """
     decoder = decoder_for(4, longest, layer_norm, dtype)
     for n in range(1, 7):
         assert wrong(decoder, 4, list(itertools.product(range(1, 5), repeat=n))) == []
@@ -64,22 +80,34 @@ def test_every_input_over_four_symbols_up_to_length_six(dtype: str, layer_norm: 
 def test_the_shapes_that_inputs_can_have(layer_norm: bool) -> None:
     decoder = decoder_for(100, 1000, layer_norm)
     row = list(range(1, 101))
-    shapes = [row, row[::-1], [7] * 100, [1] * 100, [100] * 100, [x if x != 50 else 51 for x in row]]
+    shapes = [
+        row,
+        row[::-1],
+        [7] * 100,
+        [1] * 100,
+        [100] * 100,
+        [x if x != 50 else 51 for x in row],
+    ]
     assert wrong(decoder, 100, shapes) == []
-    two = [[3] * k + [8] * (60 - k) for k in range(61)] + [[100] * k + [1] * (60 - k) for k in range(61)]
+    two = [[3] * k + [8] * (60 - k) for k in range(61)] + [
+        [100] * k + [1] * (60 - k) for k in range(61)
+    ]
     mixed = [np.random.default_rng(k).permutation(two[k]).tolist() for k in range(0, 61, 4)]
     assert wrong(decoder, 100, two + mixed) == []
 
 
 @pytest.mark.parametrize(
-    ("q", "layer_norm"), [*itertools.product((2, 3, 5, 26), (False, True)), (257, False), (100, True)]
+    ("q", "layer_norm"),
+    [*itertools.product((2, 3, 5, 26), (False, True)), (257, False), (100, True)],
 )
 def test_alphabets_of_many_sizes(q: int, layer_norm: bool) -> None:
     decoder = decoder_for(q, 1000, layer_norm)
     for n in (1, 2, 3, 10, 40):
         random = np.random.default_rng(n).integers(1, q + 1, (8, n))
         close = 1 + random % min(q, 3)
-        assert wrong(decoder, q, [*random.tolist(), *close.tolist(), *(q + 1 - close).tolist()]) == []
+        assert (
+            wrong(decoder, q, [*random.tolist(), *close.tolist(), *(q + 1 - close).tolist()]) == []
+        )
 
 
 def test_a_thousand_symbols() -> None:
@@ -116,7 +144,9 @@ def _cached_decoder(layer_norm: bool) -> Decoder:
 
 @pytest.mark.parametrize("dtype", FORMATS)
 @pytest.mark.parametrize("layer_norm", [False, True])
-def test_decoding_with_the_cache_gives_what_the_single_pass_gives(dtype: str, layer_norm: bool) -> None:
+def test_decoding_with_the_cache_gives_what_the_single_pass_gives(
+    dtype: str, layer_norm: bool
+) -> None:
     decoder = decoder_for(6, 25, layer_norm, dtype)
     inputs = np.random.default_rng(0).integers(0, 6, (30, 25))
     prompts = torch.from_numpy(np.pad(inputs, ((0, 0), (0, 1)), constant_values=6))
@@ -154,7 +184,9 @@ def test_the_three_properties_of_the_theorem(run: Run, inputs: list[int]) -> Non
     first = trace["blocks.0.after_attention"][0]
     copied = first[:n] @ encoder.T
     assert (copied.argmax(dim=1) + 1).tolist() == inputs
-    assert (copied.amax(dim=1) / copied.abs().sum(dim=1) > 0.99).all()  # all the rest together is less than 1%
+    assert (
+        copied.amax(dim=1) / copied.abs().sum(dim=1) > 0.99
+    ).all()  # all the rest together is less than 1%
     assert int((decoder @ first[n]).argmax()) + 1 == right[0]
 
     second = trace["blocks.1.after_attention"][0, n + 1 :] @ decoder.T
@@ -163,7 +195,9 @@ def test_the_three_properties_of_the_theorem(run: Run, inputs: list[int]) -> Non
         larger = [x for x in right if x > here]
         if larger:
             assert set((second[i].topk(2).indices + 1).tolist()) == {here, larger[0]}
-        assert int(second[i].argmax()) + 1 == here  # identity first; the last MLP takes it away where it must
+        assert (
+            int(second[i].argmax()) + 1 == here
+        )  # identity first; the last MLP takes it away where it must
     assert (final.argmax(dim=1) + 1).tolist() == right
 
 
@@ -201,10 +235,13 @@ def test_what_no_name_is_given_to_has_no_weight(run: Run) -> None:
 
 
 def test_it_is_a_run_like_any_other(run: Run) -> None:
-    files = {path.relative_to(run.path).as_posix() for path in run.path.rglob("*") if path.is_file()}
+    files = {
+        path.relative_to(run.path).as_posix() for path in run.path.rglob("*") if path.is_file()
+    }
     step = "checkpoints/step-00000000/"
     wanted = {
-        f"{step}{name}" for name in ("manifest.json", "state.json", "weights.safetensors", "optimiser.safetensors")
+        f"{step}{name}"
+        for name in ("manifest.json", "state.json", "weights.safetensors", "optimiser.safetensors")
     }
     assert {"recipe.json", "environment.json"} | wanted <= files
     again = load(run.path)
@@ -213,7 +250,9 @@ def test_it_is_a_run_like_any_other(run: Run) -> None:
     for distribution in ("uniform", "rep:2", "rep:3", "rep:4", "rep:5"):
         curve = evaluate(again, [1, 2, 3, 5, 10, 50], 10, distribution)
         assert {score.accuracy for score in curve.scores.values()} == {1.0}
-    construct(run.path, Q, N, run.recipe.model.norm == "after")  # writing the same again is no harm
+    construct(
+        run.path, Q, N, run.recipe.model.norm == "after"
+    )  # writing the same again is no harm
     with pytest.raises(UserError, match="another run"):
         construct(run.path, Q, N + 1, run.recipe.model.norm == "after")
 

@@ -61,11 +61,15 @@ def test_float16_ends_where_the_number_of_keys_is_no_longer_a_number() -> None:
 
 @pytest.mark.parametrize("dtype", FORMATS)
 def test_neighbouring_symbols_stay_apart_at_every_number_of_keys(dtype: str) -> None:
-    """The logits of the successor search, rounded as the model rounds them: a gap of over ln m between any two."""
+    """The logits of the successor search, rounded as the model rounds them: a gap of over ln m
+    between any two.
+    """
     q = min(most_symbols(dtype), 2000)
     plan = make_plan(q, 100, False, dtype)
     ranks = ((q - 1) / 2 - torch.arange(q + 1)).to(as_dtype(dtype))
-    assert (ranks.double() == (q - 1) / 2 - torch.arange(q + 1, dtype=torch.float64)).all()  # exact as weights
+    assert (
+        ranks.double() == (q - 1) / 2 - torch.arange(q + 1, dtype=torch.float64)
+    ).all()  # exact as weights
     root = torch.tensor(q + 1).sqrt()
     beta = (plan.beta * root).to(as_dtype(dtype))
     for m in [*range(2, 100), *range(100, 30_000, 331)]:

@@ -24,7 +24,11 @@ def test_an_epoch_visits_every_example_once(size: int, seed: int, epoch: int) ->
 
 def test_epochs_and_tasks_have_orders_of_their_own() -> None:
     size = 1000
-    orders = [Dataset(Sort(), 0, size, turn).places(epoch * size, size) for turn in (0, 1) for epoch in (0, 1)]
+    orders = [
+        Dataset(Sort(), 0, size, turn).places(epoch * size, size)
+        for turn in (0, 1)
+        for epoch in (0, 1)
+    ]
     for i, one in enumerate(orders):
         assert not (one == np.arange(size)).all()
         for other in orders[:i]:
@@ -51,19 +55,25 @@ def test_160_million_examples_answer_at_once() -> None:
 
 def test_an_example_is_the_same_in_any_company() -> None:
     dataset = Dataset(Sort(), 0, 10**9)
-    together = {tuple(row) for part in dataset.examples(range(300)) for row in part.tokens.tolist()}
+    together = {
+        tuple(row) for part in dataset.examples(range(300)) for row in part.tokens.tolist()
+    }
     alone = {tuple(dataset.examples([i])[0].tokens[0].tolist()) for i in range(300)}
     assert together == alone
 
 
 def test_test_examples_do_not_depend_on_the_chunk() -> None:
     whole = fresh_examples(Sort(), 0, 30, 0, 100).tokens
-    parts = np.concatenate([fresh_examples(Sort(), 0, 30, start, 25).tokens for start in range(0, 100, 25)])
+    parts = np.concatenate(
+        [fresh_examples(Sort(), 0, 30, start, 25).tokens for start in range(0, 100, 25)]
+    )
     assert (whole == parts).all()
 
 
 def test_test_examples_are_not_training_examples() -> None:
-    """Of length 20 there are 100**20 inputs: any one seen twice would be the same stream seen twice."""
+    """Of length 20 there are 100**20 inputs: any one seen twice would be the same stream seen
+    twice.
+    """
     training = {
         tuple(row[:20])
         for part in Dataset(Sort(), 0, 10**6).examples(range(20_000))
@@ -71,7 +81,9 @@ def test_test_examples_are_not_training_examples() -> None:
         for row in part.tokens
     }
     assert len(training) > 100
-    assert not training & {tuple(row[:20]) for row in fresh_examples(Sort(), 0, 20, 0, 5000).tokens}
+    assert not training & {
+        tuple(row[:20]) for row in fresh_examples(Sort(), 0, 20, 0, 5000).tokens
+    }
 
 
 @pytest.mark.parametrize(("length", "count"), [(0, 1), (10**6, 1), (5, 10**7)])
@@ -81,7 +93,9 @@ def test_impossible_test_sets_are_refused(length: int, count: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "task", [Sort(), Successor(), Count(), Fill(), Increment(), Carry()], ids=lambda task: task.kind
+    "task",
+    [Sort(), Successor(), Count(), Fill(), Increment(), Carry()],
+    ids=lambda task: task.kind,
 )
 def test_a_batch_holds_the_real_tokens_and_no_others(task: Task) -> None:
     parts = Dataset(task, 0, 10**6).examples(range(200))
@@ -94,12 +108,20 @@ def test_a_batch_holds_the_real_tokens_and_no_others(task: Task) -> None:
     assert sum(batch.scored_per_example) == len(batch.targets)
 
 
-@pytest.mark.parametrize("task", [Sort(), Count(), Carry(), Increment(nines=1.0)], ids=lambda task: task.kind)
+@pytest.mark.parametrize(
+    "task", [Sort(), Count(), Carry(), Increment(nines=1.0)], ids=lambda task: task.kind
+)
 def test_targets_are_the_tokens_after_the_scored_positions(task: Task) -> None:
     parts = Dataset(task, 0, 10**6).examples(range(100))
     batch = make_batch(task, parts)
-    rows = [(part.tokens[i, : part.sizes[i]], task.scored(part)[i]) for part in parts for i in range(len(part))]
-    wanted = np.concatenate([rows[row][0][rows[row][1][: len(rows[row][0])]] for row in batch.rows])
+    rows = [
+        (part.tokens[i, : part.sizes[i]], task.scored(part)[i])
+        for part in parts
+        for i in range(len(part))
+    ]
+    wanted = np.concatenate(
+        [rows[row][0][rows[row][1][: len(rows[row][0])]] for row in batch.rows]
+    )
     assert batch.targets.tolist() == wanted.tolist()
 
 

@@ -21,13 +21,18 @@ def test_the_example_task_works_in_full(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(Task, "_members", dict(Task.kinds()))
-    file, script = re.findall(r"```python\n(.*?)```", (DOCS / "adding-a-task.md").read_text(), re.DOTALL)
+    file, script = re.findall(
+        r"```python\n(.*?)```", (DOCS / "adding-a-task.md").read_text(), re.DOTALL
+    )
     (tmp_path / "largest.py").write_text(file)
     monkeypatch.syspath_prepend(tmp_path)
     task = import_module("largest").Largest()
     for prompt, answer in rows_of(task, 0, 7, 50):
         assert answer == task.solve(prompt) == [max(prompt[:-1])]
-    for long, short in (("steps=6000, warmup_steps=300", "steps=4, warmup_steps=1, batch_size=16"), ("1000", "10")):
+    for long, short in (
+        ("steps=6000, warmup_steps=300", "steps=4, warmup_steps=1, batch_size=16"),
+        ("1000", "10"),
+    ):
         assert long in script
         script = script.replace(long, short)
     names: dict[str, Any] = {}

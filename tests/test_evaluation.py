@@ -1,4 +1,6 @@
-"""One pass against slow greedy decoding, on the same examples, verdict by verdict and token by token."""
+"""One pass against slow greedy decoding, on the same examples, verdict by verdict and token by
+token.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ def compare(run: Run, task: Task, lengths: tuple[int, ...], count: int) -> tuple
         for row in range(count):
             prompt, size = int(examples.prompts[row]), int(examples.sizes[row])
             tokens = examples.tokens[row].tolist()
-            slow = slow_greedy(run.model, task.kind, tokens[:prompt], size - prompt, int(examples.inputs[row]))
+            slow = slow_greedy(
+                run.model, task.kind, tokens[:prompt], size - prompt, int(examples.inputs[row])
+            )
             is_right = slow == tokens[prompt:size]
             assert is_right == (verdicts.first_error[row] < 0)
             assert is_right or failed[row] == slow
@@ -73,7 +77,9 @@ def test_answers_of_different_lengths_are_judged_too(tmp_path: Path) -> None:
     failed = decode_failed(run.model, task, examples, verdicts)
     for row, answer in failed.items():
         prompt, size = int(examples.prompts[row]), int(examples.sizes[row])
-        slow = slow_greedy(run.model, "increment", examples.tokens[row, :prompt].tolist(), size - prompt, 3)
+        slow = slow_greedy(
+            run.model, "increment", examples.tokens[row, :prompt].tolist(), size - prompt, 3
+        )
         assert answer == slow
     assert set(failed) == set(np.flatnonzero(verdicts.first_error >= 0).tolist())
 
@@ -88,9 +94,13 @@ def test_chunks_do_not_change_the_result(sorter: Run, monkeypatch: pytest.Monkey
 def test_not_reading_on_behind_an_error_changes_no_verdict(
     sorter: Run, length: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However long the part of the answer that is judged first, and also where it is chosen by itself."""
+    """However long the part of the answer that is judged first, and also where it is chosen by
+    itself.
+    """
     task = sorter.task.for_test("uniform")
-    right = int((judge(sorter.model, task, fresh_examples(task, 0, length, 0, 300)).first_error < 0).sum())
+    right = int(
+        (judge(sorter.model, task, fresh_examples(task, 0, length, 0, 300)).first_error < 0).sum()
+    )
     monkeypatch.setattr("taskhint.evaluation.exact.TOKENS_AT_ONCE", 40 * length)
     assert score(sorter.model, task, 0, length, 300, edit_distance=False).right == right
     for bite in (1, 2, length // 2, length):
@@ -116,18 +126,33 @@ def test_a_beginning_is_the_example_cut_short() -> None:
     assert set((cut.sizes - cut.prompts).tolist()) == {3}
     np.testing.assert_array_equal(cut.tokens, examples.tokens[:, : cut.tokens.shape[1]])
     assert (beginnings(examples, 9).sizes == examples.sizes).all()
-    assert not can_be_cut(new_decoder(small("sort/standard").with_settings(["model.temperature=log-sequence"])), task)
+    assert not can_be_cut(
+        new_decoder(small("sort/standard").with_settings(["model.temperature=log-sequence"])), task
+    )
 
 
 def test_of_two_scores_the_one_that_says_more_is_kept(tmp_path: Path) -> None:
     def keep(**scores: Score) -> dict[int, Score]:
-        curve = LengthCurve("run", "sort/standard", "sort", "uniform", 0, 1, {int(n[1:]): s for n, s in scores.items()})
+        curve = LengthCurve(
+            "run",
+            "sort/standard",
+            "sort",
+            "uniform",
+            0,
+            1,
+            {int(n[1:]): s for n, s in scores.items()},
+        )
         save_curve(tmp_path, curve)
         return load_curves(tmp_path)[0].scores
 
     keep(n5=Score(100, 90, 0.5), n6=Score(100, 80), n7=Score(100, 70))
     found = keep(n5=Score(100, 90), n6=Score(1000, 810), n7=Score(10, 7, 0.1), n8=Score(10, 5))
-    assert found == {5: Score(100, 90, 0.5), 6: Score(1000, 810), 7: Score(100, 70), 8: Score(10, 5)}
+    assert found == {
+        5: Score(100, 90, 0.5),
+        6: Score(1000, 810),
+        7: Score(100, 70),
+        8: Score(10, 5),
+    }
     assert keep(n6=Score(1000, 805))[6] == Score(1000, 805), "measured anew"
 
 
@@ -147,7 +172,11 @@ def test_results_are_kept_with_the_run_by_length(tmp_path: Path) -> None:
     evaluate(run, [3, 4], examples=30, distribution="rep:2")
     evaluate(run, [4], examples=30)
     uniform = {curve.distribution: curve for curve in load_curves(run.path)}["uniform"]
-    assert {length: score.examples for length, score in uniform.scores.items()} == {2: 20, 3: 20, 4: 30}
+    assert {length: score.examples for length, score in uniform.scores.items()} == {
+        2: 20,
+        3: 20,
+        4: 30,
+    }
     path = run.path / "evaluations" / "step-00000040" / "uniform.json"
     assert LengthCurve.from_json(json.loads(path.read_text()), "x") == uniform
 
@@ -155,7 +184,9 @@ def test_results_are_kept_with_the_run_by_length(tmp_path: Path) -> None:
 def test_seeds_are_averaged_and_other_recipes_stand_apart(tmp_path: Path) -> None:
     accuracies = []
     for seed in (0, 1, 2):
-        run = train(small("sort/standard", steps=3, warmup_steps=0, seed=seed), tmp_path / f"seed-{seed}")
+        run = train(
+            small("sort/standard", steps=3, warmup_steps=0, seed=seed), tmp_path / f"seed-{seed}"
+        )
         accuracies.append(evaluate(run, [1], examples=50)[1].accuracy)
     evaluate(train(small("sort/standard"), tmp_path / "longer"), [1], examples=50)
     series = {one.label: one for one in summarise(find_runs(tmp_path))}

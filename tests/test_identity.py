@@ -1,6 +1,8 @@
-"""The same recipe gives the same weights, to the last bit, as version 0.1 gave; and its runs go on to the same bytes.
+"""The same recipe gives the same weights, to the last bit, as version 0.1 gave; and its runs go on
+to the same bytes.
 
-The hashes were made before the package was rearranged. They hold for one processor and version of torch, by name.
+The hashes were made before the package was rearranged. They hold for one processor and version of
+torch, by name.
 """
 
 from __future__ import annotations
@@ -72,7 +74,9 @@ def test_weights_are_the_same_to_the_bit(tmp_path: Path, key: str, count: int) -
 
 @here
 @pytest.mark.usefixtures("threads")
-def test_a_run_of_then_goes_on_to_the_same_bytes(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_run_of_then_goes_on_to_the_same_bytes(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     torch.set_num_threads(1)
     run = load(shutil.copytree(DATA / "run-of-0.1", tmp_path / "run"))
     train(run.recipe, run.path)

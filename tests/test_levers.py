@@ -15,20 +15,31 @@ from taskhint.tasks import Sort
 from taskhint.training.loop import train
 from tools import try_levers
 
-TINY = ("model.width=16", "model.mlp_width=16", "batch_size=8", "warmup_steps=1", "steps=5", "checkpoint_every=1")
+TINY = (
+    "model.width=16",
+    "model.mlp_width=16",
+    "batch_size=8",
+    "warmup_steps=1",
+    "steps=5",
+    "checkpoint_every=1",
+)
 
 
 def test_every_change_is_a_recipe_of_its_own() -> None:
     recipes = [try_levers.recipe(changes) for changes in try_levers.CHANGES.values()]
     assert len({recipe.fingerprint() for recipe in recipes}) == len(recipes)
-    assert len({recipe.steps * recipe.batch_size for recipe in recipes}) == 1, "all see as many examples"
+    assert len({recipe.steps * recipe.batch_size for recipe in recipes}) == 1, (
+        "all see as many examples"
+    )
 
 
 def test_averaged_weights_are_the_mean_of_the_last_checkpoints(tmp_path: Path) -> None:
     recipe = find_recipe("sort/best").with_settings((*TINY, "keep_checkpoints=5"))
     run = train(recipe, tmp_path / "run")
     model = dict(try_levers.averaged(run, 2).named_parameters())
-    before_last, last = (one.tensors(WEIGHTS, weight_shapes(recipe)) for one in run.checkpoints()[-2:])
+    before_last, last = (
+        one.tensors(WEIGHTS, weight_shapes(recipe)) for one in run.checkpoints()[-2:]
+    )
     for name, value in model.items():
         torch.testing.assert_close(value, (before_last[name] + last[name]) / 2)
     name = "embedding.weight"

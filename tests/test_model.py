@@ -1,4 +1,6 @@
-"""The decoder against the padded oracle, its trace against its own weights, its cache against no cache."""
+"""The decoder against the padded oracle, its trace against its own weights, its cache against no
+cache.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ def decoder_for(config: ModelConfig, task: Task, dtype: torch.dtype = torch.floa
     decoder = Decoder(config, task.vocab.size, [task.kind])
     decoder.initialise(1)
     generator = torch.Generator().manual_seed(2)
-    with torch.no_grad():  # biases, norms and β away from where they start, so that each of them matters
+    with (
+        torch.no_grad()
+    ):  # biases, norms and β away from where they start, so that each of them matters
         for value in decoder.parameters():
             value.add_(0.1 * torch.randn(value.shape, generator=generator))
     return decoder.to(dtype)
@@ -73,7 +77,9 @@ def test_no_padding_gives_the_loss_and_gradients_of_padding(name: str, dtype: to
         assert (value - wanted[key]).abs().max() < tolerance, key
 
 
-@pytest.mark.parametrize(("task", "temperature"), list(itertools.product(TASKS, TEMPERATURES)), ids=str)
+@pytest.mark.parametrize(
+    ("task", "temperature"), list(itertools.product(TASKS, TEMPERATURES)), ids=str
+)
 def test_every_task_and_temperature_without_padding(task: Task, temperature: str) -> None:
     decoder = decoder_for(replace(BASE, temperature=temperature), task)  # type: ignore[arg-type]
     parts = Dataset(task, 3, 10**6).examples(range(60))
@@ -121,7 +127,9 @@ def test_the_trace_of_a_batch_is_that_of_each_example() -> None:
     for i, row in enumerate(tokens):
         alone = decoder.trace(row[None], "sort", 12)
         for name in together:
-            difference = (together[name][i] - alone[name][0]).nan_to_num(0.0)  # -inf minus -inf where keys are hidden
+            difference = (together[name][i] - alone[name][0]).nan_to_num(
+                0.0
+            )  # -inf minus -inf where keys are hidden
             assert difference.abs().max() < 1e-5, name
 
 
@@ -168,7 +176,9 @@ def test_impossible_shapes_are_refused(bad: dict[str, object]) -> None:
         ModelConfig(**bad)  # type: ignore[arg-type]
 
 
-def causal_by_hand(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, **settings: Any) -> torch.Tensor:
+def causal_by_hand(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, **settings: Any
+) -> torch.Tensor:
     """What the GPU's variable-length kernel promises, one example and one head at a time."""
     assert settings["window_size"] == (-1, 0) and settings["scale"] == 1.0
     asked, seen = settings["cu_seq_q"].tolist(), settings["cu_seq_k"].tolist()
@@ -185,17 +195,26 @@ def causal_by_hand(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, 
 
 
 @pytest.mark.parametrize("tail", [False, True])
-def test_the_variable_length_path_means_the_same(monkeypatch: pytest.MonkeyPatch, tail: bool) -> None:
-    """There is no GPU here: the kernel is replaced by what it promises; the layout around it is what is tested."""
+def test_the_variable_length_path_means_the_same(
+    monkeypatch: pytest.MonkeyPatch, tail: bool
+) -> None:
+    """There is no GPU here: the kernel is replaced by what it promises; the layout around it is
+    what is tested.
+    """
     monkeypatch.setattr("taskhint.model.attention.varlen.varlen_attn", causal_by_hand)
     groups = make_batch(Sort(), Dataset(Sort(), 0, 10**6).examples(range(20))).groups
     tokens = sum(group.count * group.length for group in groups)
     asking = sum(group.count * (group.tail if tail else group.length) for group in groups)
     generator = torch.Generator().manual_seed(0)
-    q, kv = torch.randn(asking, 2, 8, generator=generator), torch.randn(tokens, 2, 2, 8, generator=generator)
+    q, kv = (
+        torch.randn(asking, 2, 8, generator=generator),
+        torch.randn(tokens, 2, 2, 8, generator=generator),
+    )
     scale = torch.rand(asking, 1, generator=generator)
     wanted = attend_by_group(q, kv, scale, groups, tail)
-    assert (varlen_attend(q, kv, scale, groups, tail) - wanted).abs().max() < 0.05  # the kernel works in bfloat16
+    assert (
+        varlen_attend(q, kv, scale, groups, tail) - wanted
+    ).abs().max() < 0.05  # the kernel works in bfloat16
 
 
 @pytest.mark.parametrize("tail", [False, True])
@@ -203,7 +222,10 @@ def test_the_fast_attention_is_the_plain_one(tail: bool) -> None:
     groups = make_batch(Fill(), Dataset(Fill(), 0, 10**6).examples(range(50))).groups
     tokens = sum(group.count * group.length for group in groups)
     asking = sum(group.count * (group.tail if tail else group.length) for group in groups)
-    values = [torch.randn(shape, dtype=torch.float64) for shape in ((asking, 3, 8), (tokens, 2, 3, 8), (asking, 1))]
+    values = [
+        torch.randn(shape, dtype=torch.float64)
+        for shape in ((asking, 3, 8), (tokens, 2, 3, 8), (asking, 1))
+    ]
     upstream = torch.randn(asking, 3, 8, dtype=torch.float64)
     results = []
     for attend in (PackedAttention.apply, attend_by_group):
@@ -214,7 +236,9 @@ def test_the_fast_attention_is_the_plain_one(tail: bool) -> None:
         assert torch.allclose(fast, plain, atol=1e-10)
 
 
-@pytest.mark.parametrize("name", [name for name in VARIANTS if VARIANTS[name].positions.kind == "none"])
+@pytest.mark.parametrize(
+    "name", [name for name in VARIANTS if VARIANTS[name].positions.kind == "none"]
+)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
 def test_looking_at_symbols_is_looking_at_tokens(
     monkeypatch: pytest.MonkeyPatch, name: str, dtype: torch.dtype
@@ -243,4 +267,7 @@ def test_logits_too_large_for_a_logarithm_beside_them_are_left_to_the_plain_way(
     with torch.no_grad():
         assert attend_by_counts(*tables, torch.full((3, 1), 1e2), tokens, groups, True) is not None
         assert attend_by_counts(*tables, torch.full((3, 1), 1e3), tokens, groups, True) is None
-        assert attend_by_counts(*tables, torch.full((3, 1), float("nan")), tokens, groups, True) is None
+        assert (
+            attend_by_counts(*tables, torch.full((3, 1), float("nan")), tokens, groups, True)
+            is None
+        )

@@ -1,4 +1,6 @@
-"""The probes against the construction, against knocked-out weights, and against plain matrix products."""
+"""The probes against the construction, against knocked-out weights, and against plain matrix
+products.
+"""
 
 from __future__ import annotations
 
@@ -48,13 +50,22 @@ def constructed(layer_norm: bool = False, dtype: str = "float32") -> Decoder:
 
 
 def scores(decoder: Decoder, lengths: Sequence[int], examples: int = 20) -> dict[str, float]:
-    """Of each mechanism its worst share at any length; lengths with nothing to ask are left out."""
+    """Of each mechanism its worst share at any length; lengths with nothing to ask
+    are left out.
+    """
     curves = measure_mechanisms(Subject(decoder, TASK), lengths, examples).shares
-    return {name: min(s.share for s in by.values() if s.share is not None) for name, by in curves.items()}
+    return {
+        name: min(s.share for s in by.values() if s.share is not None)
+        for name, by in curves.items()
+    }
 
 
-@pytest.mark.parametrize(("layer_norm", "dtype"), [(False, "float32"), (True, "float32"), (False, "bfloat16")])
-def test_every_mechanism_holds_everywhere_in_the_construction(layer_norm: bool, dtype: str) -> None:
+@pytest.mark.parametrize(
+    ("layer_norm", "dtype"), [(False, "float32"), (True, "float32"), (False, "bfloat16")]
+)
+def test_every_mechanism_holds_everywhere_in_the_construction(
+    layer_norm: bool, dtype: str
+) -> None:
     assert scores(constructed(layer_norm, dtype), LENGTHS) == dict.fromkeys(MECHANISMS, 1.0)
 
 
@@ -73,7 +84,9 @@ def knock_out_last_mlp(weights: dict[str, torch.Tensor]) -> None:
 
 
 def knock_out_copy(weights: dict[str, torch.Tensor]) -> None:
-    """No weight makes the copy, the stream itself is it: so the last attention is made to erase it at input symbols."""
+    """No weight makes the copy, the stream itself is it: so the last attention is made to erase it
+    at input symbols.
+    """
     out = weights["blocks.1.attention.out.weight"].view(AT.width, 2, SYMBOLS + 1)
     out[:SYMBOLS, REMAINING_HEAD, :SYMBOLS] = -torch.eye(SYMBOLS)
 
@@ -87,7 +100,10 @@ def heads(weights: dict[str, torch.Tensor], block: int) -> torch.Tensor:
     ("knock_out", "matching"),
     [
         (knock_out_minimum, {"min-finding"}),
-        (knock_out_half_of_the_successors, {"identity+successor", "identity+successor, moving on"}),
+        (
+            knock_out_half_of_the_successors,
+            {"identity+successor", "identity+successor, moving on"},
+        ),
         (knock_out_last_mlp, {"denoising"}),
         (knock_out_copy, {"copy to the last block"}),
     ],
@@ -105,9 +121,13 @@ def test_a_knocked_out_weight_lowers_its_mechanism_and_no_other(
 
 @torch.no_grad()
 def test_an_attention_that_erases_the_copy_leaves_only_what_does_not_read_it() -> None:
-    """Everything after the first attention reads the copy; the minimum is found by that attention itself."""
+    """Everything after the first attention reads the copy; the minimum is found by that attention
+    itself.
+    """
     decoder = constructed()
-    out = dict(decoder.named_parameters())["blocks.0.attention.out.weight"].view(AT.width, 2, SYMBOLS + 1)
+    out = dict(decoder.named_parameters())["blocks.0.attention.out.weight"].view(
+        AT.width, 2, SYMBOLS + 1
+    )
     out[:SYMBOLS, CANDIDATES_HEAD, :SYMBOLS] = -torch.eye(SYMBOLS)
     curves = measure_mechanisms(Subject(decoder, TASK), KNOCKED_LENGTHS, 30).shares
     assert all(share.interval[1] < 0.5 for share in curves["copy"].values())
@@ -123,7 +143,9 @@ def random_decoder(task: Sort | Increment, **changes: object) -> Decoder:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A run with weights as they are drawn: nothing works in it, everything can be computed by hand."""
+    """A run with weights as they are drawn: nothing works in it, everything can be computed by
+    hand.
+    """
     recipe = small("sort/tempered", task=Sort(symbols=20))
     run = create(tmp_path_factory.mktemp("probe") / "untrained", recipe)
     save_checkpoint(run, 0, dict(new_decoder(recipe).named_parameters()), optimiser={})
@@ -151,7 +173,9 @@ def test_projections_are_matrix_products_with_the_runs_own_weights(run: Run) -> 
     for position in found.positions:
         for number, name in enumerate(stages(2).values()):
             stream = trace[name][0, position.position]
-            for basis, matrix in enumerate((weights["embedding.weight"], weights["heads.sort.weight"])):
+            for basis, matrix in enumerate(
+                (weights["embedding.weight"], weights["heads.sort.weight"])
+            ):
                 direct = (matrix @ stream)[[*range(20), run.task.vocab.delimiter]]
                 assert np.abs(position.values[number, basis] - direct.numpy()).max() < 1e-5
 
@@ -178,7 +202,9 @@ def test_chunks_change_nothing(run: Run, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_mechanisms_by_hand() -> None:
-    """Straight from the definitions, one position at a time, on a model that gets most of them wrong."""
+    """Straight from the definitions, one position at a time, on a model that gets most of them
+    wrong.
+    """
     decoder = random_decoder(TASK)
     subject = Subject(decoder, TASK)
     curves = measure_mechanisms(subject, [6], 40).shares
@@ -187,9 +213,14 @@ def test_mechanisms_by_hand() -> None:
     for view in views(subject, 6, 40):
         for row, tokens in enumerate(view.tokens.tolist()):
             ordered = sorted(tokens[:6])
-            first, last = view.trace["blocks.0.after_attention"][row], view.trace["blocks.2.after_attention"][row]
+            first, last = (
+                view.trace["blocks.0.after_attention"][row],
+                view.trace["blocks.2.after_attention"][row],
+            )
             counts["min-finding"] += int((unembedding @ first[6]).argmax()) == ordered[0]
-            counts["copy"] += sum(int((encoder @ first[i]).argmax()) == tokens[i] for i in range(6))
+            counts["copy"] += sum(
+                int((encoder @ first[i]).argmax()) == tokens[i] for i in range(6)
+            )
             for place in range(5):
                 pair = {ordered[place], ordered[place + 1]}
                 top = (unembedding @ last[7 + place]).topk(len(pair)).indices.tolist()
@@ -203,22 +234,31 @@ def test_the_bases_of_the_construction_are_orthogonal() -> None:
     bases = measure_bases(Subject(constructed(), TASK))
     for cosines in bases.cosines.values():
         assert cosines.largest_size == 0.0 and cosines.histogram.sum() == pytest.approx(1.0)
-    assert np.allclose(bases.norms["encoder"], 1.0) and np.allclose(bases.norms["decoder"], np.sqrt(3))
+    assert np.allclose(bases.norms["encoder"], 1.0) and np.allclose(
+        bases.norms["decoder"], np.sqrt(3)
+    )
     assert bases.rms_of_all == bases.least_rms_of_all == 0.0
 
 
 def test_bases_by_hand() -> None:
     subject = Subject(random_decoder(TASK), TASK)
     bases = measure_bases(subject)
-    encoder, decoder = subject.encoder_basis[:SYMBOLS].numpy(), subject.decoder_basis[:SYMBOLS].numpy()
+    encoder, decoder = (
+        subject.encoder_basis[:SYMBOLS].numpy(),
+        subject.decoder_basis[:SYMBOLS].numpy(),
+    )
 
     def cosine(a: np.ndarray, b: np.ndarray) -> float:
         return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
 
     within = [cosine(encoder[i], encoder[j]) for i in range(SYMBOLS) for j in range(i)]
     between = [cosine(encoder[i], decoder[i]) for i in range(SYMBOLS)]
-    assert bases.cosines["within encoder"].mean_size == pytest.approx(np.abs(within).mean(), abs=1e-6)
-    assert bases.cosines["within encoder"].largest_size == pytest.approx(np.abs(within).max(), abs=1e-6)
+    assert bases.cosines["within encoder"].mean_size == pytest.approx(
+        np.abs(within).mean(), abs=1e-6
+    )
+    assert bases.cosines["within encoder"].largest_size == pytest.approx(
+        np.abs(within).max(), abs=1e-6
+    )
     assert bases.cosines["between"].by_distance[0] == pytest.approx(np.mean(between), abs=1e-6)
     assert bases.rms_of_all >= bases.least_rms_of_all > 0  # 80 vectors in 24 dimensions
 
@@ -229,7 +269,9 @@ def test_attention_of_the_construction_goes_where_it_says() -> None:
     shares = curves.shares[20].mean
     kinds = curves.kinds
     assert kinds == ("same symbol", "successor", "⊥", "rest")
-    assert shares[0, 0, kinds.index("⊥")] > 0.999 and shares[0, 1, kinds.index("same symbol")] > 0.999
+    assert (
+        shares[0, 0, kinds.index("⊥")] > 0.999 and shares[0, 1, kinds.index("same symbol")] > 0.999
+    )
     assert shares[1, 0, kinds.index("same symbol")] > 0.999
     assert np.allclose(shares.sum(axis=2), 1.0, atol=1e-5)
     assert (curves.largest[20].mean > 0.95).all()
@@ -246,10 +288,19 @@ def test_attention_shares_by_hand(run: Run) -> None:
                 larger = min((x for x in tokens[:5] if x > tokens[at]), default=None)
                 visible = range(at + 1)
                 shares.append(
-                    [sum(weights[at][k] for k in visible if tokens[k] == x) for x in (tokens[at], larger, 20)]
+                    [
+                        sum(weights[at][k] for k in visible if tokens[k] == x)
+                        for x in (tokens[at], larger, 20)
+                    ]
                 )
-                entropy.append(-sum(weights[at][k] * np.log(weights[at][k]) for k in visible) / np.log(at + 1))
-                largest.append(max(sum(weights[at][k] for k in visible if tokens[k] == x) for x in set(tokens)))
+                entropy.append(
+                    -sum(weights[at][k] * np.log(weights[at][k]) for k in visible) / np.log(at + 1)
+                )
+                largest.append(
+                    max(
+                        sum(weights[at][k] for k in visible if tokens[k] == x) for x in set(tokens)
+                    )
+                )
     curves = attention_by_length(subject, [5], 4)
     assert np.allclose(curves.shares[5].mean[1, 1, :3], np.mean(shares, axis=0), atol=1e-5)
     assert curves.entropy[5].mean[1, 1] == pytest.approx(np.mean(entropy), abs=1e-5)
@@ -297,14 +348,18 @@ def test_a_construction_that_cannot_count_moves_on_too_early() -> None:
     decoder = constructed()
     heads(dict(decoder.named_parameters()), 1)[2, REMAINING_HEAD] = 0.0
     one = first_errors(Subject(decoder, TASK), [30], 60).lengths[30]
-    assert sum(one.counts["repeat"].values()) + sum(one.counts["end"].values()) == 60 - one.right > 50
+    assert (
+        sum(one.counts["repeat"].values()) + sum(one.counts["end"].values()) == 60 - one.right > 50
+    )
     assert one.counts["repeat"]["moved on too early"] > 50
     assert one.risk_of_step("repeat") == 1.0 and one.risk_of_step("successor") == 0.0
 
 
 def test_stages_find_the_answer_of_the_construction_at_the_end() -> None:
     curves = answer_by_stage(Subject(constructed(), TASK), [12], 30)
-    assert {stage: by[12].share for stage, by in curves.start.items()} == dict.fromkeys(stages(2), 1.0)
+    assert {stage: by[12].share for stage, by in curves.start.items()} == dict.fromkeys(
+        stages(2), 1.0
+    )
     answers = {stage: by[12].share for stage, by in curves.answer.items()}
     assert answers["block 2, after MLP"] == 1.0
     assert (answers["block 2, before MLP"] or 0.0) < 0.5
@@ -327,7 +382,9 @@ def test_increment_models_are_probed_where_it_means_something() -> None:
     assert answer_by_stage(subject, [2], 40).answer["block 1, before MLP"][2].asked >= 40
 
 
-@pytest.mark.parametrize(("symbols", "places"), [([7], 2), ([7, 7], 3), ([5, 9, 9], 3), ([9, 1], 3)])
+@pytest.mark.parametrize(
+    ("symbols", "places"), [([7], 2), ([7, 7], 3), ([5, 9, 9], 3), ([9, 1], 3)]
+)
 def test_any_input_can_be_projected(symbols: list[int], places: int) -> None:
     subject = Subject(constructed(), TASK)
     prompt = TASK.prompt(symbols)

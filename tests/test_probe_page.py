@@ -54,12 +54,19 @@ def inside(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the command writes about two runs of one task."""
     out = tmp_path_factory.mktemp("inside") / "new"
     words = [str(runs / "constructed"), str(runs / "plain"), "--out", str(out)]
-    assert main(["probe", *words, "--lengths", "3,6", "--examples", "5", "--input", "3 1 9 4"]) == 0
+    assert (
+        main(["probe", *words, "--lengths", "3,6", "--examples", "5", "--input", "3 1 9 4"]) == 0
+    )
     return out
 
 
 def test_every_figure_is_written_and_shown(inside: Path) -> None:
-    assert {path.name for path in inside.iterdir()} == {"index.html", "constructed", "plain", "comparison-sort"}
+    assert {path.name for path in inside.iterdir()} == {
+        "index.html",
+        "constructed",
+        "plain",
+        "comparison-sort",
+    }
     for name in ("constructed", "plain"):
         for kind in ("png", "svg"):
             assert {path.stem for path in (inside / name).glob(f"*.{kind}")} == FIGURES
@@ -76,7 +83,9 @@ def test_the_page_needs_nothing_else(inside: Path) -> None:
 def test_the_numbers_stand_in_the_document(inside: Path) -> None:
     document = json.loads((inside / "constructed" / "probe.json").read_text())
     score = document["mechanisms"]["shares"]["identity+successor"]["6"]
-    assert score["share"] == 1.0 and score["held"] == score["asked"] == 25 and score["sequences"] == 5
+    assert (
+        score["share"] == 1.0 and score["held"] == score["asked"] == 25 and score["sequences"] == 5
+    )
     assert document["errors"]["lengths"]["3"]["right"] == 5
     assert document["projections"]["sequence"] == ["3", "1", "9", "4", "⊥", "1", "3", "4", "9"]
     assert len(document["attention"]["shares"]["3"]["mean"]) == 2
@@ -115,9 +124,13 @@ def test_bad_input_is_one_clear_line(
     assert not out.exists()
 
 
-def test_what_is_no_run_or_no_place_is_refused(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_no_run_or_no_place_is_refused(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     plain = str(runs / "plain")
-    assert "is not a directory" in fails(capsys, "probe", plain, str(tmp_path / "x"), "--out", str(tmp_path / "y"))
+    assert "is not a directory" in fails(
+        capsys, "probe", plain, str(tmp_path / "x"), "--out", str(tmp_path / "y")
+    )
     assert "is a run" in fails(capsys, "probe", plain, "--out", plain)
     (tmp_path / "file").write_text("")
     assert "is a file" in fails(capsys, "probe", plain, "--out", str(tmp_path / "file"))
@@ -127,9 +140,21 @@ def test_what_is_no_run_or_no_place_is_refused(runs: Path, tmp_path: Path, capsy
 
 def test_runs_of_the_same_name_are_told_apart(runs: Path) -> None:
     plain, other = load(runs / "plain"), load(runs / "increment")
-    assert list(named([plain, other, plain, plain])) == ["plain", "increment", "plain-2", "plain-3"]
+    assert list(named([plain, other, plain, plain])) == [
+        "plain",
+        "increment",
+        "plain-2",
+        "plain-3",
+    ]
 
 
 def test_the_papers_input_is_the_usual_one() -> None:
-    assert Sort().vocab.words(make_plan(Sort(), None, None, 5).prompt) == ["5", "17", "43", "78", "92", "⊥"]
+    assert Sort().vocab.words(make_plan(Sort(), None, None, 5).prompt) == [
+        "5",
+        "17",
+        "43",
+        "78",
+        "92",
+        "⊥",
+    ]
     assert make_plan(Sort(symbols=20), None, None, 5).prompt == Sort(symbols=20).worked_example()

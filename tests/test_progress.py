@@ -11,7 +11,9 @@ from taskhint.sweeps.local import _watch
 from taskhint.system.progress import QUIET_SECONDS, Progress
 
 
-def printed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, pace: float) -> list[str]:
+def printed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, pace: float
+) -> list[str]:
     """What work of 100 steps prints that takes so many seconds per step."""
     clock = [0.0]
     monkeypatch.setattr("taskhint.system.progress.time.monotonic", lambda: clock[0])
@@ -22,19 +24,27 @@ def printed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
     return capsys.readouterr().err.splitlines()
 
 
-def test_short_work_is_quiet(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_work_is_quiet(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert printed(capsys, monkeypatch, pace=QUIET_SECONDS / 100) == []
 
 
-def test_long_work_prints_a_line_per_tenth(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_work_prints_a_line_per_tenth(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     lines = printed(capsys, monkeypatch, pace=2.0)
     assert [line.split()[1] for line in lines] == [f"{tenth}0/100" for tenth in range(1, 11)]
     assert all("0.5 step/s" in line for line in lines)
     assert lines[4].endswith("100 s left")  # 50 steps are left at 0.5 a second
 
 
-def test_lines_keep_their_distance(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert len(printed(capsys, monkeypatch, pace=0.3)) == 2  # half a minute, and the last line would come too soon
+def test_lines_keep_their_distance(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert (
+        len(printed(capsys, monkeypatch, pace=0.3)) == 2
+    )  # half a minute, and the last line would come too soon
 
 
 def test_steps_done_before_do_not_count_as_fast(

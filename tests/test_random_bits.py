@@ -1,4 +1,6 @@
-"""The bits are a function of (seed, stream, index, word), uniform, and never shared between streams."""
+"""The bits are a function of (seed, stream, index, word), uniform, and never shared between
+streams.
+"""
 
 from __future__ import annotations
 
@@ -11,21 +13,31 @@ from scipy import stats
 from taskhint.tasks.random_bits import MAX_INDEX, TEST_STREAM, RandomBits, keyed_words
 
 
-@given(st.integers(0, 2**31 - 1), st.integers(0, 63), st.lists(st.integers(0, MAX_INDEX - 1), min_size=1, max_size=5))
-def test_an_example_does_not_depend_on_its_neighbours(seed: int, stream: int, indices: list[int]) -> None:
+@given(
+    st.integers(0, 2**31 - 1),
+    st.integers(0, 63),
+    st.lists(st.integers(0, MAX_INDEX - 1), min_size=1, max_size=5),
+)
+def test_an_example_does_not_depend_on_its_neighbours(
+    seed: int, stream: int, indices: list[int]
+) -> None:
     together = RandomBits(seed, stream, indices).words(7)
     for row, index in zip(together, indices, strict=True):
         assert (RandomBits(seed, stream, [index]).words(7)[0] == row).all()
 
 
 def test_words_are_a_bijection_of_the_counter() -> None:
-    """The mixing can be undone, so two counters never give one word: here for 2**20 of them in one stream."""
+    """The mixing can be undone, so two counters never give one word: here for 2**20 of them in one
+    stream.
+    """
     counters = np.arange(1 << 20, dtype=np.uint64) << np.uint64(20)
     assert len(np.unique(keyed_words(5, counters))) == 1 << 20
 
 
 def test_streams_share_no_word() -> None:
-    seen = [RandomBits(3, stream, np.arange(2000)).words(40).ravel() for stream in (TEST_STREAM, 2, 3)]
+    seen = [
+        RandomBits(3, stream, np.arange(2000)).words(40).ravel() for stream in (TEST_STREAM, 2, 3)
+    ]
     joined = np.concatenate(seen)
     assert len(np.unique(joined)) == len(joined)
 

@@ -1,4 +1,6 @@
-"""Damaged checkpoints, half-written metrics, a full disk, a read-only directory, losses that are not finite."""
+"""Damaged checkpoints, half-written metrics, a full disk, a read-only directory, losses that are
+not finite.
+"""
 
 from __future__ import annotations
 
@@ -66,17 +68,27 @@ def copy(finished: Run, tmp_path: Path) -> Path:
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("harm", [truncated, emptied, flipped, Path.unlink])
 def test_a_damaged_file_makes_the_run_fall_back(
-    finished: Run, copy: Path, name: str, harm: Callable[[Path], None], capsys: pytest.CaptureFixture[str]
+    finished: Run,
+    copy: Path,
+    name: str,
+    harm: Callable[[Path], None],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     harm(copy / "checkpoints" / "step-00000012" / name)
     assert load(copy).checkpoint.step == 8
     assert "WARNING" in capsys.readouterr().err
     train(tiny(), copy)
     warning = capsys.readouterr().err
-    assert "WARNING" in warning and "step-00000012 is damaged" in warning and "falling back to step-00000008" in warning
+    assert (
+        "WARNING" in warning
+        and "step-00000012 is damaged" in warning
+        and "falling back to step-00000008" in warning
+    )
     after = {name: sha for name, sha in contents(copy).items() if ".damaged" not in name}
     assert after == contents(finished.path)
-    assert len(list((copy / "checkpoints").glob("step-00000012.damaged/*"))) >= 3  # kept for whoever wants to look
+    assert (
+        len(list((copy / "checkpoints").glob("step-00000012.damaged/*"))) >= 3
+    )  # kept for whoever wants to look
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -121,7 +133,10 @@ def test_a_checkpoint_under_another_name_or_recipe_is_not_used(copy: Path) -> No
 
 def test_the_number_of_checkpoints_is_a_setting_and_can_change(tmp_path: Path) -> None:
     def steps(**changes: int) -> list[int]:
-        return [checkpoint.step for checkpoint in train(tiny(**changes), tmp_path / "run").checkpoints()]
+        return [
+            checkpoint.step
+            for checkpoint in train(tiny(**changes), tmp_path / "run").checkpoints()
+        ]
 
     class StoppedError(Exception):
         pass
@@ -139,11 +154,15 @@ def test_the_number_of_checkpoints_is_a_setting_and_can_change(tmp_path: Path) -
 def test_a_damaged_newer_checkpoint_never_crowds_out_a_whole_one(copy: Path) -> None:
     emptied(copy / "checkpoints" / "step-00000012" / WEIGHTS)
     run = train(tiny(keep_checkpoints=1, checkpoint_every=3), copy)
-    assert [checkpoint.step for checkpoint in run.checkpoints()] == [12] and run.checkpoint.step == 12
+    assert [checkpoint.step for checkpoint in run.checkpoints()] == [
+        12
+    ] and run.checkpoint.step == 12
 
 
 @pytest.mark.parametrize("tail", [b'{"step": 13, "ta', b"\x00\xff\n", b'{"step": 99}\n' * 3])
-def test_what_was_written_after_the_checkpoint_is_cut_off(finished: Run, copy: Path, tail: bytes) -> None:
+def test_what_was_written_after_the_checkpoint_is_cut_off(
+    finished: Run, copy: Path, tail: bytes
+) -> None:
     shutil.rmtree(copy / "checkpoints" / "step-00000012")
     with (copy / "metrics.jsonl").open("ab") as file:
         file.write(tail)
@@ -162,22 +181,38 @@ def test_lines_lost_from_the_metrics_are_told_and_the_whole_ones_kept(
     assert (copy / "metrics.jsonl").read_bytes() == b"".join(lines[:3] + lines[8:])
 
 
-def test_a_resume_in_another_environment_warns_and_is_recorded(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_resume_in_another_environment_warns_and_is_recorded(
+    copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     shutil.rmtree(copy / "checkpoints" / "step-00000012")
     path = copy / "environment.json"
     history = json.loads(path.read_text())
-    assert {"taskhint", "source", "git", "python", "torch", "numpy", "threads", "processor"} <= set(
-        history["stretches"][0]["environment"]
-    )
+    assert {
+        "taskhint",
+        "source",
+        "git",
+        "python",
+        "torch",
+        "numpy",
+        "threads",
+        "processor",
+    } <= set(history["stretches"][0]["environment"])
     history["stretches"][0]["environment"] |= {"threads": 77, "torch": "1.0"}
     path.write_text(json.dumps(history))
     train(tiny(), copy)
     warning = capsys.readouterr().err
-    assert "torch 1.0 -> " in warning and "threads 77 -> " in warning and "no longer sure" in warning
-    assert [stretch["from_step"] for stretch in json.loads(path.read_text())["stretches"]] == [0, 8]
+    assert (
+        "torch 1.0 -> " in warning and "threads 77 -> " in warning and "no longer sure" in warning
+    )
+    assert [stretch["from_step"] for stretch in json.loads(path.read_text())["stretches"]] == [
+        0,
+        8,
+    ]
 
 
-def test_a_damaged_environment_is_told_and_written_anew(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_environment_is_told_and_written_anew(
+    copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     shutil.rmtree(copy / "checkpoints" / "step-00000012")
     (copy / "environment.json").write_text("{")
     train(tiny(), copy)
@@ -196,13 +231,19 @@ def test_a_loss_that_is_not_finite_stops_before_the_weights_and_keeps_the_batch(
         return plain(*arguments) * (float("inf") if next(calls) == 6 else 1.0)
 
     monkeypatch.setattr(torch.nn.functional, "cross_entropy", poisoned)
-    with pytest.raises(DivergedError, match=r"step 6: loss inf.*stopped before the update.*failures/step-00000006"):
+    with pytest.raises(
+        DivergedError, match=r"step 6: loss inf.*stopped before the update.*failures/step-00000006"
+    ):
         train(recipe, tmp_path / "run")
     kept = tmp_path / "run" / "failures" / "step-00000006"
     saved = safetensors.torch.load_file(kept / "batch.safetensors")
     assert torch.equal(saved["tokens"], batch_for(recipe, 6).tokens)
     about = json.loads((kept / "failure.json").read_text())
-    assert about["loss"] == "inf" and about["weights_not_finite"] == [] and about["gradients_not_finite"] != []
+    assert (
+        about["loss"] == "inf"
+        and about["weights_not_finite"] == []
+        and about["gradients_not_finite"] != []
+    )
     assert load(tmp_path / "run").checkpoint.step == 4
     assert main(command(tmp_path / "run", recipe)) == 0  # it was not the weights: the run goes on
 
@@ -238,7 +279,9 @@ def test_two_evaluations_of_one_run_both_stay(copy: Path) -> None:
 
 def driver(*arguments: object) -> subprocess.CompletedProcess[str]:
     run = [sys.executable, "-m", "tests.reliability", *map(str, arguments)]
-    return subprocess.run(run, cwd=HERE, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    return subprocess.run(
+        run, cwd=HERE, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}
+    )
 
 
 def assert_refused(code: int, errors: str, reason: str, run: Path) -> None:
@@ -258,16 +301,24 @@ def unfinished(copy: Path) -> Path:
     return copy
 
 
-def test_where_a_file_cannot_grow_the_older_checkpoint_stays(finished: Run, unfinished: Path) -> None:
+def test_where_a_file_cannot_grow_the_older_checkpoint_stays(
+    finished: Run, unfinished: Path
+) -> None:
     limit = (unfinished / "checkpoints" / "step-00000008" / WEIGHTS).stat().st_size - 1
     done = driver("limited", unfinished, limit)
-    assert_refused(done.returncode, done.stderr, "step-00000012 cannot be written: File too large", unfinished)
+    assert_refused(
+        done.returncode, done.stderr, "step-00000012 cannot be written: File too large", unfinished
+    )
     train(tiny(), unfinished)
     assert contents(unfinished) == contents(finished.path)
 
 
-def test_in_a_directory_without_permission_the_older_checkpoint_stays(finished: Run, unfinished: Path) -> None:
-    """A real process that may not write: the driver gives up its privileges first if it has any."""
+def test_in_a_directory_without_permission_the_older_checkpoint_stays(
+    finished: Run, unfinished: Path
+) -> None:
+    """A real process that may not write: the driver gives up its privileges first if
+    it has any.
+    """
     done = driver("read-only", unfinished)
     assert_refused(done.returncode, done.stderr, "Permission denied", unfinished)
     train(tiny(), unfinished)
@@ -290,19 +341,28 @@ def small_disk(unfinished: Path) -> Iterator[Path]:
         subprocess.run(["umount", str(disk)], check=True)
 
 
-def test_on_a_full_disk_the_older_checkpoint_stays(small_disk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_on_a_full_disk_the_older_checkpoint_stays(
+    small_disk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     code = main(command(small_disk / "run", tiny()))
     assert_refused(code, capsys.readouterr().err, "No space left on device", small_disk / "run")
 
 
-def test_on_a_read_only_disk_the_older_checkpoint_stays(small_disk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_on_a_read_only_disk_the_older_checkpoint_stays(
+    small_disk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
     code = main(command(small_disk / "run", tiny()))
     assert_refused(code, capsys.readouterr().err, "Read-only file system", small_disk / "run")
-    assert main(["evaluate", str(small_disk / "run"), "--lengths", "3", "--examples", "1"]) == MachineError.exit_code
+    assert (
+        main(["evaluate", str(small_disk / "run"), "--lengths", "3", "--examples", "1"])
+        == MachineError.exit_code
+    )
 
 
-def test_a_path_below_a_file_is_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_path_below_a_file_is_bad_input(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "file").write_text("")
     assert main(command(tmp_path / "file" / "run", tiny())) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1

@@ -1,4 +1,6 @@
-"""Every file of a run is opened with anything in it: only clean errors come out, and little memory is taken."""
+"""Every file of a run is opened with anything in it: only clean errors come out, and little memory
+is taken.
+"""
 
 from __future__ import annotations
 
@@ -53,10 +55,18 @@ EXTREMES: list[Any] = [
     {},
 ]
 numbers = st.one_of(st.integers(), st.floats(), st.sampled_from(EXTREMES[:8]))
-leaves = st.one_of(st.none(), st.booleans(), numbers, st.text(max_size=8), st.sampled_from(["\ud800", "\n", "sort"]))
+leaves = st.one_of(
+    st.none(),
+    st.booleans(),
+    numbers,
+    st.text(max_size=8),
+    st.sampled_from(["\ud800", "\n", "sort"]),
+)
 documents = st.recursive(
     leaves,
-    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=8), inner, max_size=4)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=8), inner, max_size=4)
+    ),
 )
 
 
@@ -74,10 +84,16 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 @pytest.fixture(autouse=True)
 def little_memory() -> Iterator[None]:
     """Any attempt to take much memory fails, and with it the test."""
-    pages = int(Path("/proc/self/statm").read_text().split()[0]) if Path("/proc/self/statm").exists() else None
+    pages = (
+        int(Path("/proc/self/statm").read_text().split()[0])
+        if Path("/proc/self/statm").exists()
+        else None
+    )
     before = resource.getrlimit(resource.RLIMIT_AS)
     if pages is not None:
-        resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MEMORY, before[1]))
+        resource.setrlimit(
+            resource.RLIMIT_AS, (pages * resource.getpagesize() + MEMORY, before[1])
+        )
     yield
     resource.setrlimit(resource.RLIMIT_AS, before)
 
@@ -106,7 +122,9 @@ def with_extremes(document: Any) -> Iterator[Any]:
             yield from ({**document, key: other} for other in with_extremes(value))
     elif isinstance(document, list):
         for i, value in enumerate(document):
-            yield from ([*document[:i], other, *document[i + 1 :]] for other in with_extremes(value))
+            yield from (
+                [*document[:i], other, *document[i + 1 :]] for other in with_extremes(value)
+            )
 
 
 def spoilt(draw: Draw, data: bytes) -> bytes:
@@ -151,7 +169,12 @@ def test_recipe(run: Run, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize(
     "setting",
-    ["model.width=1000000000000", "model.depth=1000000000", "task.symbols=1000000000", "main_updates=1000000000"],
+    [
+        "model.width=1000000000000",
+        "model.depth=1000000000",
+        "task.symbols=1000000000",
+        "main_updates=1000000000",
+    ],
 )
 def test_a_huge_recipe_is_refused_before_memory_is_taken(run: Run, setting: str) -> None:
     with pytest.raises(UserError):
@@ -159,7 +182,9 @@ def test_a_huge_recipe_is_refused_before_memory_is_taken(run: Run, setting: str)
 
 
 def test_a_model_larger_than_the_machine_is_refused(run: Run) -> None:
-    large = run.recipe.with_settings(["model.width=262144", "model.mlp_width=262144", "model.depth=1000"])
+    large = run.recipe.with_settings(
+        ["model.width=262144", "model.mlp_width=262144", "model.depth=1000"]
+    )
     with pytest.raises(UserError, match="this machine has"):
         new_decoder(large)
 
@@ -195,12 +220,16 @@ def safetensors_like(draw: st.DrawFn, data: bytes) -> bytes:
 @MANY
 def test_safetensors(run: Run, data: st.DataObject) -> None:
     wanted = {"a": (torch.float32, (2, 3)), "b": (torch.float64, ())}
-    whole = safetensors.torch.save({"a": torch.ones(2, 3), "b": torch.tensor(1.0, dtype=torch.float64)})
+    whole = safetensors.torch.save(
+        {"a": torch.ones(2, 3), "b": torch.tensor(1.0, dtype=torch.float64)}
+    )
     path = run.path.with_name("file.safetensors")
     path.write_bytes(data.draw(safetensors_like(whole)))
     with suppress(UserError):
         tensors = read_tensors(path, wanted)
-        assert {name: (value.dtype, tuple(value.shape)) for name, value in tensors.items()} == wanted
+        assert {
+            name: (value.dtype, tuple(value.shape)) for name, value in tensors.items()
+        } == wanted
 
 
 def test_a_safetensors_file_far_too_large_is_not_read(run: Run) -> None:
@@ -251,12 +280,16 @@ def test_evaluations(run: Run, data: st.DataObject) -> None:
     (whole,) = (run.path / "evaluations").glob("step-*/*.json")
     path = run.path.with_name("evaluated")
     (path / "evaluations" / "step-00000002").mkdir(parents=True, exist_ok=True)
-    (path / "evaluations" / "step-00000002" / "uniform.json").write_bytes(data.draw(documents_like(read_json(whole))))
+    (path / "evaluations" / "step-00000002" / "uniform.json").write_bytes(
+        data.draw(documents_like(read_json(whole)))
+    )
     with suppress(UserError):
         for curve in load_curves(path):
             curve.to_json()
             assert all(0.0 <= score.accuracy <= 1.0 for score in curve.scores.values())
-            assert all(math.isfinite(score.edit_distance or 0.0) for score in curve.scores.values())
+            assert all(
+                math.isfinite(score.edit_distance or 0.0) for score in curve.scores.values()
+            )
 
 
 @given(data=st.data())

@@ -1,4 +1,6 @@
-"""kill -9 at any moment, and at every file operation: the run goes on as if nothing had happened, to the last byte."""
+"""kill -9 at any moment, and at every file operation: the run goes on as if nothing had happened,
+to the last byte.
+"""
 
 from __future__ import annotations
 
@@ -35,16 +37,34 @@ def test_killed_at_25_random_moments_it_goes_on_to_the_same_bytes(tmp_path: Path
     assert result["different"] == []
 
 
-def test_killed_at_every_file_operation_it_goes_on_to_the_same_bytes(operations: dict[str, Any]) -> None:
+def test_killed_at_every_file_operation_it_goes_on_to_the_same_bytes(
+    operations: dict[str, Any],
+) -> None:
     seen = {line.rsplit(" ", 1)[0] for line in operations["operations"]}
-    assert {"open", "write", "half of a write", "fsync", "replace", "rename", "mkdir", "unlink", "rmdir"} <= seen
+    assert {
+        "open",
+        "write",
+        "half of a write",
+        "fsync",
+        "replace",
+        "rename",
+        "mkdir",
+        "unlink",
+        "rmdir",
+    } <= seen
     assert operations["different"] == []
 
 
-def test_data_is_synced_before_it_is_renamed_and_the_directory_after(operations: dict[str, Any]) -> None:
+def test_data_is_synced_before_it_is_renamed_and_the_directory_after(
+    operations: dict[str, Any],
+) -> None:
     """What a loss of power must find: it is the order that counts, and no kill shows it."""
     lines: list[str] = operations["operations"]
-    renames = [i for i, line in enumerate(lines) if line.startswith(("rename run", "replace run")) and ".tmp" in line]
+    renames = [
+        i
+        for i, line in enumerate(lines)
+        if line.startswith(("rename run", "replace run")) and ".tmp" in line
+    ]
     assert len(renames) == 4  # recipe, environment, two checkpoints
     for place in renames:
         temporary = lines[place].split(" ", 1)[1]

@@ -29,7 +29,10 @@ import sys
 
 if __name__ == "__main__":
     out, steps = Path(sys.argv[1]), int(sys.argv[2])
-    recipes = {name: tiny(steps=steps, checkpoint_every=50_000, seed=seed) for seed, name in enumerate("abc")}
+    recipes = {
+        name: tiny(steps=steps, checkpoint_every=50_000, seed=seed)
+        for seed, name in enumerate("abc")
+    }
     demo.RUNS = {name: (name, steps) for name in recipes}
     demo.MEASUREMENTS = ()
     demo._recipe = lambda name, steps: recipes[name]
@@ -43,9 +46,14 @@ def started(*arguments: str, group: bool = False) -> subprocess.Popen[str]:
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     program = [sys.executable, *arguments]
     return subprocess.Popen(
-        program, cwd=HERE, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        program,
+        cwd=HERE,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
         start_new_session=group,
-    )  # fmt: skip
+    )
 
 
 def training(out: Path) -> subprocess.Popen[str]:
@@ -82,14 +90,19 @@ def alive(pid: int) -> bool:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_finishes_the_step_saves_and_says_how_to_go_on(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_signal_finishes_the_step_saves_and_says_how_to_go_on(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     process = training(tmp_path / "run")
     process.send_signal(number)
     _, errors = process.communicate()
     assert process.returncode == 128 + number
     step = load(tmp_path / "run").checkpoint.step
     assert lines(tmp_path / "run") == step
-    assert f"stopped by {number.name} and saved at step {step} of 100000" in errors and "same command" in errors
+    assert (
+        f"stopped by {number.name} and saved at step {step} of 100000" in errors
+        and "same command" in errors
+    )
     assert "Traceback" not in errors
 
 
@@ -116,7 +129,9 @@ sys.exit(main(sys.argv[1:]))
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_second_signal_stops_at_once_without_harm(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_second_signal_stops_at_once_without_harm(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     process = started("-c", SLOW_SAVE, *command(tmp_path / "run", LONG))
     assert process.stderr is not None
     until(lambda: lines(tmp_path / "run") > 5, process)
@@ -152,8 +167,12 @@ def jobs(tmp_path: Path, steps: int) -> tuple[subprocess.Popen[str], list[int]]:
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(HERE)}
     process = subprocess.Popen(
         [sys.executable, str(tmp_path / "jobs.py"), str(tmp_path / "out"), str(steps)],
-        env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-    )  # fmt: skip
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
     until(lambda: min(lines(tmp_path / "out" / name) for name in "ab") > 5, process)
     return process, [holder(tmp_path / "out" / name) for name in "ab"]
 
@@ -169,7 +188,9 @@ def test_a_sweep_stops_cleanly(tmp_path: Path, to_all: bool) -> None:
         process.send_signal(number)
     _, errors = process.communicate()
     assert process.returncode == 128 + number, errors
-    assert errors.splitlines()[-1].startswith(f"taskhint: stopped by {number.name}; every run is saved")
+    assert errors.splitlines()[-1].startswith(
+        f"taskhint: stopped by {number.name}; every run is saved"
+    )
     assert "Traceback" not in errors
     assert not any(alive(worker) for worker in workers)
     for name in "ab":
@@ -190,5 +211,8 @@ def test_a_killed_worker_ends_the_sweep_with_one_line_and_the_others_save(tmp_pa
     os.kill(workers[0], signal.SIGKILL)
     _, errors = process.communicate()
     assert process.returncode == 3, errors
-    assert errors.splitlines()[-1] == "taskhint: error: a worker process was killed; the same command goes on"
+    assert (
+        errors.splitlines()[-1]
+        == "taskhint: error: a worker process was killed; the same command goes on"
+    )
     assert load(tmp_path / "out" / "b").checkpoint.step > 5

@@ -13,7 +13,16 @@ from taskhint.cli import main
 from taskhint.cli.campaign import jobs_for, listing, reproduce
 from taskhint.evaluation.curve import LengthCurve, Score, save_curve
 from taskhint.experiments import EXPERIMENTS
-from taskhint.experiments.experiment import Arm, AtLeast, AtMost, Better, Experiment, NotBetter, Panel, Published
+from taskhint.experiments.experiment import (
+    Arm,
+    AtLeast,
+    AtMost,
+    Better,
+    Experiment,
+    NotBetter,
+    Panel,
+    Published,
+)
 from taskhint.experiments.findings import Finding, clear_difference, find_all
 from taskhint.experiments.marker import MARKER
 from taskhint.probe.shares_file import save_shares
@@ -30,7 +39,12 @@ SMALL = Experiment(
     name="small",
     question="Does it work?",
     arms=(Arm("plain", "sort/standard", TINY), Arm("warm", "sort/tempered", TINY)),
-    panels=(Panel("accuracy"), Panel("edit distance"), Panel("accuracy", "rep:2"), Panel("min-finding")),
+    panels=(
+        Panel("accuracy"),
+        Panel("edit distance"),
+        Panel("accuracy", "rep:2"),
+        Panel("min-finding"),
+    ),
     lengths=(3, 5),
     claims=(Better("warm", "plain", 5), AtMost("plain", 5, 50.0)),
     published=(Published("warm", 5, 90.0), Published("plain", 5, 1.0, bound=True)),
@@ -44,7 +58,9 @@ def test_every_experiment_is_well_formed(experiment: Experiment) -> None:
     assert len(set(labels)) == len(labels)
     for scale in experiment.scales:
         recipes = [arm.at(scale) for arm in experiment.arms]
-        assert len({recipe.fingerprint() for recipe in recipes}) == len(recipes), "two arms are the same"
+        assert len({recipe.fingerprint() for recipe in recipes}) == len(recipes), (
+            "two arms are the same"
+        )
         assert len({arm.folder(scale) for arm in experiment.arms}) == len(recipes)
         for recipe in recipes:
             for distribution in experiment.distributions:
@@ -79,19 +95,37 @@ def test_a_difference_is_clear_only_beyond_the_spread_of_the_seeds() -> None:
     assert clear_difference([1.0], [0.0]) == 0, "one seed shows nothing"
 
 
-def write_run(out: Path, arm: Arm, seed: int, accuracy: dict[int, float], distance: float = 1.0) -> None:
+def write_run(
+    out: Path, arm: Arm, seed: int, accuracy: dict[int, float], distance: float = 1.0
+) -> None:
     recipe = arm.at("pocket").change(seed=seed)
     write_atomically(out / "recipe.json", json_bytes(recipe.to_json()))
     scores = {n: Score(1000, round(1000 * share), distance) for n, share in accuracy.items()}
-    save_curve(out, LengthCurve(str(out), recipe.name, "sort", "uniform", seed, recipe.steps, scores))
+    save_curve(
+        out, LengthCurve(str(out), recipe.name, "sort", "uniform", seed, recipe.steps, scores)
+    )
 
 
 def found(tmp_path: Path, claims: tuple[Better | NotBetter | AtMost | AtLeast, ...]) -> Finding:
     """Three seeds: plain at 20% and 22%, warm at 70% and far apart, at lengths 5 and 3."""
-    experiment = Experiment("x", "?", SMALL.arms, (Panel("accuracy"), Panel("edit distance")), (3, 5), claims)
+    experiment = Experiment(
+        "x", "?", SMALL.arms, (Panel("accuracy"), Panel("edit distance")), (3, 5), claims
+    )
     for seed in range(3):
-        write_run(tmp_path / f"p{seed}", SMALL.arms[0], seed, {3: 0.2, 5: 0.20 + 0.01 * seed}, 3.0 + 0.1 * seed)
-        write_run(tmp_path / f"w{seed}", SMALL.arms[1], seed, {3: 0.1 + 0.4 * seed, 5: 0.70 + 0.01 * seed}, 1.0)
+        write_run(
+            tmp_path / f"p{seed}",
+            SMALL.arms[0],
+            seed,
+            {3: 0.2, 5: 0.20 + 0.01 * seed},
+            3.0 + 0.1 * seed,
+        )
+        write_run(
+            tmp_path / f"w{seed}",
+            SMALL.arms[1],
+            seed,
+            {3: 0.1 + 0.4 * seed, 5: 0.70 + 0.01 * seed},
+            1.0,
+        )
     (finding,) = find_all(tmp_path, [experiment])
     return finding
 
@@ -118,7 +152,9 @@ def test_claims_are_judged_by_the_seeds(tmp_path: Path) -> None:
 
 
 def test_not_better_cannot_be_told_where_nothing_is_right(tmp_path: Path) -> None:
-    experiment = Experiment("x", "?", SMALL.arms, (Panel("accuracy"),), (3, 5), (NotBetter("warm", "plain", 5),))
+    experiment = Experiment(
+        "x", "?", SMALL.arms, (Panel("accuracy"),), (3, 5), (NotBetter("warm", "plain", 5),)
+    )
     for accuracy, holds in ((0.004, None), (0.04, True)):
         for seed, arm in ((seed, arm) for seed in range(2) for arm in SMALL.arms):
             write_run(tmp_path / f"{arm.label}{seed}", arm, seed, {5: accuracy})
@@ -134,7 +170,9 @@ def test_settings_that_are_not_the_papers() -> None:
     assert {"model.width 128 (paper 1024)", "steps 3000 (paper 100000)"} < set(shared.split("; "))
     assert "task.inputs.repetition 0.1 (paper 0.0)" in shared
     assert own[0] == "1M examples: dataset_size 7500 (paper 1000000)"
-    assert "hint, four times the updates: steps 12000 (paper 100000)" in settings_of("hint-long")[-1]
+    assert (
+        "hint, four times the updates: steps 12000 (paper 100000)" in settings_of("hint-long")[-1]
+    )
     assert "model.qk_norm true (paper false)" in settings_of("sort-best")[0]
     assert "task.inputs.repetition 0.8 (paper 0.1)" in settings_of("sort-best")[0]
     assert "model.positions.kind mirror (paper none)" in settings_of("increment-best")[0]
@@ -145,7 +183,9 @@ def test_intervals_of_edit_distances_may_exceed_one(tmp_path: Path) -> None:
     cell = found(tmp_path, ()).cell("plain", Panel("edit distance"), 5)
     assert cell is not None and cell.values == (3.0, 3.1, 3.2)
     low, high = cell.interval  # 4.303 is Student's t at 97.5% with two degrees of freedom
-    assert (low, high) == pytest.approx((3.1 - 4.303 * 0.1 / 3**0.5, 3.1 + 4.303 * 0.1 / 3**0.5), abs=1e-4)
+    assert (low, high) == pytest.approx(
+        (3.1 - 4.303 * 0.1 / 3**0.5, 3.1 + 4.303 * 0.1 / 3**0.5), abs=1e-4
+    )
 
 
 def test_the_basis_counts_the_sequences_that_were_looked_into(tmp_path: Path) -> None:
@@ -169,7 +209,9 @@ def test_runs_that_were_only_looked_into_are_found(tmp_path: Path) -> None:
     arm = SMALL.arms[0]
     write_atomically(tmp_path / "p" / "recipe.json", json_bytes(arm.at("pocket").to_json()))
     save_shares(tmp_path / "p", 1, 200, {"min-finding": {5: 0.25}})
-    (finding,) = find_all(tmp_path, [Experiment("x", "?", (arm,), (Panel("min-finding"),), (5,), ())])
+    (finding,) = find_all(
+        tmp_path, [Experiment("x", "?", (arm,), (Panel("min-finding"),), (5,), ())]
+    )
     cell = finding.cell("plain", Panel("min-finding"), 5)
     assert cell is not None and cell.values == (0.25,)
 
@@ -206,7 +248,9 @@ def test_an_experiment_without_all_its_arms_is_not_judged(tmp_path: Path) -> Non
 def test_what_several_experiments_ask_of_a_run_is_measured_once(tmp_path: Path) -> None:
     arm = SMALL.arms[0]
     few = Experiment("few", "?", (arm,), (Panel("accuracy"),), (3, 5), (), examples=100)
-    more = Experiment("more", "?", (arm,), (Panel("accuracy"), Panel("edit distance")), (5, 7), (), examples=1000)
+    more = Experiment(
+        "more", "?", (arm,), (Panel("accuracy"), Panel("edit distance")), (5, 7), (), examples=1000
+    )
     (job,) = jobs_for([few, more], "pocket", 1, tmp_path)
     assert set(job.measurements) == {
         Measurement("uniform", (3,), 100, False),
@@ -229,7 +273,9 @@ def test_a_campaign_trains_measures_and_is_skipped_when_done(
     reproduce(["small"], "pocket", 2, tmp_path)
     assert "4 runs, 4 of them done" in capsys.readouterr().out
     assert times == {path: path.stat().st_mtime_ns for path in times}
-    assert not any(job.measurements or job.mechanisms for job in jobs_for([SMALL], "pocket", 2, tmp_path))
+    assert not any(
+        job.measurements or job.mechanisms for job in jobs_for([SMALL], "pocket", 2, tmp_path)
+    )
     assert len([job for job in jobs_for([SMALL], "pocket", 3, tmp_path) if job.measurements]) == 2
 
     page = write_report(tmp_path, tmp_path / "page.html").read_text()
@@ -256,7 +302,10 @@ def _moved(directory: Path) -> Path:
 
 def test_a_damaged_marker_is_one_clear_line(tmp_path: Path) -> None:
     write_run(tmp_path / "w", SMALL.arms[1], 0, {3: 1.0})
-    for text, says in (("[]", "does not name"), ('{"scale": "huge", "experiments": []}', "not a scale")):
+    for text, says in (
+        ("[]", "does not name"),
+        ('{"scale": "huge", "experiments": []}', "not a scale"),
+    ):
         (tmp_path / MARKER).write_text(text)
         with pytest.raises(UserError, match=says):
             write_report(tmp_path, tmp_path / "page.html")
@@ -268,11 +317,15 @@ def test_the_listing_names_every_experiment_with_its_cost() -> None:
     for scale in SCALES:
         lines = listing(scale, 3).splitlines()
         named = [line.split()[0] for line in lines[1:-1]]
-        assert named == [name for name, experiment in EXPERIMENTS.items() if scale in experiment.scales]
+        assert named == [
+            name for name, experiment in EXPERIMENTS.items() if scale in experiment.scales
+        ]
         assert "shared runs once" in lines[-1]
 
 
-def test_the_command_refuses_what_it_does_not_know(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_refuses_what_it_does_not_know(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for arguments, says in (
         (["hnt", "--out", str(tmp_path)], "did you mean 'hint'"),
         (["hint"], "--out is needed"),

@@ -1,4 +1,6 @@
-"""What results/ promises: the experiments that it names are there in full, and the texts say what it says."""
+"""What results/ promises: the experiments that it names are there in full, and the texts say what
+it says.
+"""
 
 from __future__ import annotations
 
@@ -49,9 +51,13 @@ def test_the_report_has_every_experiment(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("name", "length"), [("sort-best", 100), ("increment-best", 50)])
 def test_the_reference_models_do_what_is_said_of_them(name: str, length: int) -> None:
     run = load(ROOT / "results" / "models" / name)
-    found = score(run.model, run.task.for_test("uniform"), run.recipe.seed, length, 500, edit_distance=False)
+    found = score(
+        run.model, run.task.for_test("uniform"), run.recipe.seed, length, 500, edit_distance=False
+    )
     (finding,) = find_all(REPRODUCED, [EXPERIMENTS[name]])
-    (measured,) = (one for one in next(iter(finding.seeds.values())) if one.seed == run.recipe.seed)
+    (measured,) = (
+        one for one in next(iter(finding.seeds.values())) if one.seed == run.recipe.seed
+    )
     assert found.interval[0] <= measured.curves["uniform"][length].accuracy <= found.interval[1]
     assert found.accuracy > 0.99
 
@@ -72,15 +78,27 @@ def test_the_headline_table_is_what_was_measured() -> None:
             cell = finding.cell("sort/best", panel, int(length))
             assert cell is not None
             digits = len(text.split()[0].split(".")[1])
-            assert text == f"{100 * cell.mean:.{digits}f} ({100 * min(cell.values):.{digits}f})", (distribution, length)
+            assert text == f"{100 * cell.mean:.{digits}f} ({100 * min(cell.values):.{digits}f})", (
+                distribution,
+                length,
+            )
 
 
 def test_the_table_of_the_demo_is_what_was_measured() -> None:
     part = README.split("## What the demo shows")[1].split("## ")[0]
     header, *rows = table_rows(part)
-    folders = ("plain", "plain-half", "successor", "tempered", "tempered-half", "successor-tempered")
+    folders = (
+        "plain",
+        "plain-half",
+        "successor",
+        "tempered",
+        "tempered-half",
+        "successor-tempered",
+    )
     for folder, row in zip(folders, rows, strict=True):
-        curves = {curve.distribution: curve for curve in load_curves(ROOT / "results" / "demo" / folder)}
+        curves = {
+            curve.distribution: curve for curve in load_curves(ROOT / "results" / "demo" / folder)
+        }
         shown = [f"{100 * curves['uniform'][int(length)].accuracy:.1f}" for length in header[3:]]
         assert row[3:] == shown, folder
 
@@ -104,11 +122,16 @@ def test_the_minutes_of_recipes_are_what_was_measured(name: str) -> None:
 
 
 def test_the_minutes_of_the_headline_are_what_was_measured() -> None:
-    assert f"about {['eight', 'nine', 'ten'][round(TIMES['sort/best']['minutes']) - 8]} minutes on one core" in README
+    assert (
+        f"about {['eight', 'nine', 'ten'][round(TIMES['sort/best']['minutes']) - 8]} minutes on "
+        "one core" in README
+    )
 
 
 @pytest.mark.parametrize("page", fill_results.PAGES, ids=lambda page: page.name)
 def test_the_pages_on_experiments_are_what_was_measured(page: Path) -> None:
-    found = {finding.experiment.name: finding for finding in find_all(REPRODUCED, EXPERIMENTS.values())}
+    found = {
+        finding.experiment.name: finding for finding in find_all(REPRODUCED, EXPERIMENTS.values())
+    }
     text = page.read_text()
     assert fill_results.filled(text, found) == text

@@ -1,4 +1,6 @@
-"""Tasks against plain Python: every answer that `make` gives is the one that `solve` finds for its prompt."""
+"""Tasks against plain Python: every answer that `make` gives is the one that `solve` finds for its
+prompt.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taskhint.system.errors import UserError
-from taskhint.tasks import Carry, Copies, Count, Distinct, Fill, Increment, Mixture, Sort, Successor, Task
+from taskhint.tasks import (
+    Carry,
+    Copies,
+    Count,
+    Distinct,
+    Fill,
+    Increment,
+    Mixture,
+    Sort,
+    Successor,
+    Task,
+)
 from taskhint.tasks.increment import CARRY_MARK
 from taskhint.tasks.inputs import UNIFORM
 from taskhint.tasks.lengths import Skewed
@@ -35,7 +48,9 @@ def rows_of(task: Task, seed: int, length: int, count: int) -> list[tuple[list[i
     examples = task.make(RandomBits(seed, 2, np.arange(count)), length)
     return [
         (row[:prompt].tolist(), row[prompt:size].tolist())
-        for row, prompt, size in zip(examples.tokens, examples.prompts, examples.sizes, strict=True)
+        for row, prompt, size in zip(
+            examples.tokens, examples.prompts, examples.sizes, strict=True
+        )
     ]
 
 
@@ -50,7 +65,9 @@ def test_every_answer_is_the_solvers(task: Task, seed: int, length: int) -> None
 def test_inputs_are_counted_and_padding_stays_outside(task: Task) -> None:
     for length in range(2, 21):
         examples = task.make(RandomBits(1, 2, np.arange(50)), length)
-        for row, size, inputs in zip(examples.tokens, examples.sizes, examples.inputs, strict=True):
+        for row, size, inputs in zip(
+            examples.tokens, examples.sizes, examples.inputs, strict=True
+        ):
             assert row[inputs] == task.vocab.delimiter
             assert task.vocab.pad not in row[:size]
             assert (row[size:] == task.vocab.pad).all()
@@ -60,13 +77,17 @@ def test_inputs_are_counted_and_padding_stays_outside(task: Task) -> None:
 def test_vocabularies_have_the_papers_sizes() -> None:
     assert Sort().vocab.size == 103
     assert Increment().vocab.size == 14
-    assert list(hints_for("sort")) == ["successor", "count", "fill"] and list(hints_for("increment")) == ["carry"]
+    assert list(hints_for("sort")) == ["successor", "count", "fill"] and list(
+        hints_for("increment")
+    ) == ["carry"]
     for main in (Sort(), Increment()):
         for hint in hints_for(main.kind).values():
             assert hint().vocab == main.vocab  # type: ignore[call-arg]
 
 
-@pytest.mark.parametrize(("task", "short", "longest"), [(Sort(), range(2, 6), 20), (Increment(), range(2, 5), 10)])
+@pytest.mark.parametrize(
+    ("task", "short", "longest"), [(Sort(), range(2, 6), 20), (Increment(), range(2, 5), 10)]
+)
 def test_lengths_follow_the_papers_distribution(task: Task, short: range, longest: int) -> None:
     count = 400_000
     drawn = Counter(task.lengths.draw(RandomBits(0, 2, np.arange(count))).tolist())
@@ -84,7 +105,9 @@ def test_all_lengths_may_be_short() -> None:
 def test_the_mixture_repeats_in_the_stated_share() -> None:
     inputs = Mixture(0.1).draw(RandomBits(0, 2, np.arange(50_000)), 100, 20)
     few = np.array([len(set(row)) <= 10 for row in inputs.tolist()])
-    assert abs(few.mean() - 0.1) < 0.006  # 20 uniform symbols of 100 are 10 or fewer different ones very rarely
+    assert (
+        abs(few.mean() - 0.1) < 0.006
+    )  # 20 uniform symbols of 100 are 10 or fewer different ones very rarely
     assert {len(set(row)) for row in inputs[few].tolist()} <= set(range(1, 11))
 
 
@@ -94,7 +117,9 @@ def test_pools_of_any_size_reach_down_to_one_symbol() -> None:
     assert abs(sizes[1] / 5000 - 0.1) < 0.02
 
 
-@pytest.mark.parametrize(("length", "copies"), [(100, 2), (100, 3), (7, 3), (2, 5), (1, 2), (1000, 2)])
+@pytest.mark.parametrize(
+    ("length", "copies"), [(100, 2), (100, 3), (7, 3), (2, 5), (1, 2), (1000, 2)]
+)
 def test_rep_has_the_stated_copies(length: int, copies: int) -> None:
     for row in Copies(copies).draw(RandomBits(0, 0, np.arange(50)), 100, length).tolist():
         counts = Counter(row)
@@ -132,7 +157,10 @@ def test_a_successor_that_is_unasked_for_repeated_symbols_asks_for_all_others_al
         if len(once) == 4:
             asked[once.index(inputs.index(chosen))] += 1
     assert asked.total() > 200
-    assert all(abs(count / asked.total() - 0.25) < 0.1 for count in asked.values()) and len(asked) == 4
+    assert (
+        all(abs(count / asked.total() - 0.25) < 0.1 for count in asked.values())
+        and len(asked) == 4
+    )
 
 
 def test_count_ties_in_half_of_the_examples_and_gaps_stay_within_five() -> None:
@@ -143,7 +171,8 @@ def test_count_ties_in_half_of_the_examples_and_gaps_stay_within_five() -> None:
         few, many = sorted(Counter(prompt[:-1]).values())
         assert few >= 1 and many - few <= 5
     assert {
-        sorted(Counter(prompt[:-1]).values())[1] - sorted(Counter(prompt[:-1]).values())[0] for prompt, _ in rows
+        sorted(Counter(prompt[:-1]).values())[1] - sorted(Counter(prompt[:-1]).values())[0]
+        for prompt, _ in rows
     } == {
         0,
         2,
@@ -206,8 +235,11 @@ def test_neighbours_stand_without_a_gap_and_half_of_them_unevenly() -> None:
     assert inputs.max() == 99
     spans = inputs.max(axis=1) - inputs.min(axis=1) + 1
     assert spans.max() == 12
-    assert 0.08 < (spans == 1).mean() < 0.15, "every size from 1 to n is equally likely, and few draws can miss an end"
-    # Twelve draws out of two neighbours: a lopsided row (one of them at most twice) is far likelier if uneven.
+    assert 0.08 < (spans == 1).mean() < 0.15, (
+        "every size from 1 to n is equally likely, and few draws can miss an end"
+    )
+    # Twelve draws out of two neighbours: a lopsided row (one of them at most twice) is far
+    # likelier if uneven.
     pairs = np.sort(inputs[spans == 2], axis=1)
     fewer = np.minimum((pairs == pairs[:, :1]).sum(axis=1), (pairs == pairs[:, -1:]).sum(axis=1))
     fair = 2 * (12 + 66) / 4094

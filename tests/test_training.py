@@ -1,4 +1,6 @@
-"""The same recipe gives the same weights, a resumed run goes on exactly, and the optimisers do what they say."""
+"""The same recipe gives the same weights, a resumed run goes on exactly, and the optimisers do
+what they say.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def same(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> bool:
 def test_the_same_recipe_seed_and_threads_give_identical_weights(tmp_path: Path) -> None:
     runs = [train(small(HINTED), tmp_path / name) for name in ("a", "b")]
     assert same(weights(runs[0]), weights(runs[1]))
-    assert (runs[0].path / "metrics.jsonl").read_bytes() == (runs[1].path / "metrics.jsonl").read_bytes()
+    assert (runs[0].path / "metrics.jsonl").read_bytes() == (
+        runs[1].path / "metrics.jsonl"
+    ).read_bytes()
     other = train(small(HINTED, seed=1), tmp_path / "c")
     assert not same(weights(runs[0]), weights(other))
 
@@ -55,7 +59,9 @@ def test_an_interrupted_run_goes_on_exactly(tmp_path: Path, optimiser: Adam | Mu
         train(recipe, tmp_path / "parts", report=stop)
     parts = train(recipe, tmp_path / "parts")
     assert same(weights(whole), weights(parts))
-    assert (whole.path / "metrics.jsonl").read_bytes() == (parts.path / "metrics.jsonl").read_bytes()
+    assert (whole.path / "metrics.jsonl").read_bytes() == (
+        parts.path / "metrics.jsonl"
+    ).read_bytes()
 
 
 def test_a_finished_run_is_left_as_it_is(tmp_path: Path) -> None:
@@ -70,8 +76,12 @@ def test_an_exported_run_answers_alike_and_counts_as_finished(sorter: Run, tmp_p
     again = load(copy.path)
     assert (again.recipe, again.checkpoint.step) == (sorter.recipe, sorter.checkpoint.step)
     assert same(weights(again), weights(sorter))
-    assert (copy.path / "environment.json").read_bytes() == (sorter.path / "environment.json").read_bytes()
-    whole = sum(path.stat().st_size for path in (sorter.path / "checkpoints").rglob("*") if path.is_file())
+    assert (copy.path / "environment.json").read_bytes() == (
+        sorter.path / "environment.json"
+    ).read_bytes()
+    whole = sum(
+        path.stat().st_size for path in (sorter.path / "checkpoints").rglob("*") if path.is_file()
+    )
     assert sum(path.stat().st_size for path in copy.path.rglob("*") if path.is_file()) < whole / 2
     assert train(sorter.recipe, copy.path).checkpoint.step == sorter.recipe.steps
     with pytest.raises(UserError, match="another run"):
@@ -112,7 +122,9 @@ def test_a_field_that_was_added_later_leaves_old_runs_their_fingerprint() -> Non
     del written_before["model"]["normaliser"]
     assert to_json(recipe, added=False) == written_before
     assert Recipe.from_json(written_before).fingerprint() == recipe.fingerprint()
-    assert recipe.with_settings(["hints.successor.weight=0.5"]).fingerprint() != recipe.fingerprint()
+    assert (
+        recipe.with_settings(["hints.successor.weight=0.5"]).fingerprint() != recipe.fingerprint()
+    )
 
 
 def test_shares_of_updates_are_spread_evenly() -> None:
@@ -127,7 +139,9 @@ def test_training_learns_to_sort(sorter: Run) -> None:
 
 
 def test_python_interface(tmp_path: Path) -> None:
-    run = taskhint.train("sort/standard", out=tmp_path / "run", steps=2, warmup_steps=0, batch_size=8)
+    run = taskhint.train(
+        "sort/standard", out=tmp_path / "run", steps=2, warmup_steps=0, batch_size=8
+    )
     again = taskhint.load(run.path)
     assert again.recipe == run.recipe and again.task.kind == "sort"
     assert len(again.solve([3, 1, 2])) == 3
@@ -168,7 +182,9 @@ def test_muon_moves_each_map_by_its_own_orthogonal_update() -> None:
     assert value.grad is not None
     before, gradient = value.detach().clone(), value.grad.clone()
     recipe.optimiser.at_work(decoder, 0.01).step(1.0)
-    for old, new, part in zip(before.chunk(3), value.detach().chunk(3), gradient.chunk(3), strict=True):
+    for old, new, part in zip(
+        before.chunk(3), value.detach().chunk(3), gradient.chunk(3), strict=True
+    ):
         # The first momentum is 0.05 of the gradient: any positive multiple has the same direction.
         assert torch.allclose(new, old - 0.01 * orthogonalise(part[None])[0], atol=1e-5), name
 
@@ -176,7 +192,10 @@ def test_muon_moves_each_map_by_its_own_orthogonal_update() -> None:
 def test_adam_is_torchs_adam() -> None:
     recipe = small("sort/standard", optimiser=Adam())
     ours, theirs = new_decoder(recipe), new_decoder(recipe)
-    optimiser, plain = recipe.optimiser.at_work(ours, 1e-3), torch.optim.Adam(theirs.parameters(), lr=1e-3)
+    optimiser, plain = (
+        recipe.optimiser.at_work(ours, 1e-3),
+        torch.optim.Adam(theirs.parameters(), lr=1e-3),
+    )
     for step in range(3):
         batch = batch_for(recipe, step)
         for decoder in (ours, theirs):
@@ -202,11 +221,18 @@ def test_paper_scale_is_the_papers(tmp_path: Path) -> None:
     for name in recipe_names():
         recipe = find_recipe(name, "paper")
         model = recipe.model
-        assert (model.width, model.heads, model.mlp_width, model.activation) == (1024, 16, 2048, "gelu"), name
+        assert (model.width, model.heads, model.mlp_width, model.activation) == (
+            1024,
+            16,
+            2048,
+            "gelu",
+        ), name
         assert model.depth == (2 if name.startswith("sort") else 4)
         assert (recipe.batch_size, recipe.steps, recipe.learning_rate) == (1024, 100_000, 1e-5)
         assert isinstance(recipe.optimiser, Adam) and recipe.optimiser.weight_decay == 0.0
-        if "/best" not in name:  # those are ours, not the paper's: its sizes, but not all of its choices
+        if (
+            "/best" not in name
+        ):  # those are ours, not the paper's: its sizes, but not all of its choices
             assert (model.positions.kind, model.qk_norm) == ("none", False)
     assert find_recipe("sort/standard", "paper").dataset_size == 160_000_000
     assert find_recipe("increment/standard", "paper").dataset_size == 1_000_000

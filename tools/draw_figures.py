@@ -38,27 +38,49 @@ REGIMES = {
     "hint-best-recipe": "sort/best",
 }
 LOSSES = {"hint-muon": "constant attention", "hint-tempered": "tempered attention"}
-PAPER = {"the paper's best (successor hint): 92.6": 92.6, "the paper's plain training: under 1": 1.0}
+PAPER = {
+    "the paper's best (successor hint): 92.6": 92.6,
+    "the paper's plain training: under 1": 1.0,
+}
 
 
 def main() -> None:
     draw_headline()
     draw_hints()
     draw_losses()
-    (FIGURES / "demo.png").write_bytes(as_png(curves_figure(summarise(find_runs(ROOT / "results" / "demo")))))
+    (FIGURES / "demo.png").write_bytes(
+        as_png(curves_figure(summarise(find_runs(ROOT / "results" / "demo"))))
+    )
 
 
 def draw_headline() -> None:
-    places = [ROOT / "results" / name for name in ("reproduce", "demo")]  # several seeds where there are, else one
+    places = [
+        ROOT / "results" / name for name in ("reproduce", "demo")
+    ]  # several seeds where there are, else one
     names = dict.fromkeys(name for name, _ in LINES)
-    findings = [one for place in places for one in find_all(place, [find_experiment(name) for name in names])]
+    findings = [
+        one
+        for place in places
+        for one in find_all(place, [find_experiment(name) for name in names])
+    ]
     figure = new_figure(8.2, 4.2)
     panel: Any = figure.subplots()
     for number, ((name, arm), label) in enumerate(LINES.items()):
         measured = [one for one in findings if one.experiment.name == name and one.seeds[arm]]
         draw(panel, measured[0], arm, label, number)
     for mark, (label, percent) in zip("*X", PAPER.items(), strict=True):
-        panel.plot(100, percent, mark, ms=12, mfc="none", mec="#000000", mew=1.4, ls="none", label=label, zorder=5)
+        panel.plot(
+            100,
+            percent,
+            mark,
+            ms=12,
+            mfc="none",
+            mec="#000000",
+            mew=1.4,
+            ls="none",
+            label=label,
+            zorder=5,
+        )
     tidy(panel, "", "input length", "sequences sorted without an error, %")
     panel.set_ylim(-4, 104)
     panel.set_xscale("log")
@@ -72,20 +94,40 @@ def draw_headline() -> None:
 
 
 def draw(panel: Any, finding: Finding, arm: str, label: str, number: int) -> None:
-    cells = {n: finding.cell(arm, Panel("accuracy"), n) for n in finding.experiment.lengths if n >= 10}
+    cells = {
+        n: finding.cell(arm, Panel("accuracy"), n) for n in finding.experiment.lengths if n >= 10
+    }
     found = {n: cell for n, cell in cells.items() if cell is not None}
     seeds = max(len(cell.values) for cell in found.values())
     means = [100 * cell.mean for cell in found.values()]
     low, high = zip(*(cell.interval for cell in found.values()), strict=True)
     colour = COLOURS[number]
     basis = f"{seeds} seeds" if seeds > 1 else "1 seed"
-    panel.plot(list(found), means, color=colour, marker=MARKERS[number], lw=1.8, label=f"{label} ({basis})")
-    panel.fill_between(list(found), [100 * x for x in low], [100 * x for x in high], color=colour, alpha=0.15, lw=0)
+    panel.plot(
+        list(found),
+        means,
+        color=colour,
+        marker=MARKERS[number],
+        lw=1.8,
+        label=f"{label} ({basis})",
+    )
+    panel.fill_between(
+        list(found),
+        [100 * x for x in low],
+        [100 * x for x in high],
+        color=colour,
+        alpha=0.15,
+        lw=0,
+    )
 
 
 def draw_hints() -> None:
-    """What the hint adds in every regime: differences of means with Welch's 95% intervals, a panel per length."""
-    findings = find_all(ROOT / "results" / "reproduce", [find_experiment(name) for name in REGIMES])
+    """What the hint adds in every regime: differences of means with Welch's 95% intervals, a panel
+    per length.
+    """
+    findings = find_all(
+        ROOT / "results" / "reproduce", [find_experiment(name) for name in REGIMES]
+    )
     compared = [pair for finding in findings for pair in comparisons(finding)]
     rows = list(dict.fromkeys(row_label(finding, claim) for finding, claim in compared))
     figure = new_figure(10.4, 1.3 + 0.3 * len(rows))
@@ -93,7 +135,9 @@ def draw_hints() -> None:
     for panel, length in zip(panels, COMPARED_AT, strict=True):
         for finding, claim in compared:
             if claim.length == length:
-                draw_difference(panel, finding, claim, len(rows) - rows.index(row_label(finding, claim)))
+                draw_difference(
+                    panel, finding, claim, len(rows) - rows.index(row_label(finding, claim))
+                )
         panel.axvline(0, color="#000000", lw=0.8)
         tidy(panel, f"length {length}", "points (hint − no hint)")
         panel.set_xlim(-105, 105)
@@ -104,7 +148,9 @@ def draw_hints() -> None:
 
 
 def comparisons(finding: Finding) -> list[tuple[Finding, Better]]:
-    """Its claims that set runs with the hint against runs without, where there are at least two of each."""
+    """Its claims that set runs with the hint against runs without, where there are at least two of
+    each.
+    """
     return [
         (finding, claim)
         for claim in finding.experiment.claims
@@ -126,13 +172,19 @@ def draw_difference(panel: Any, finding: Finding, claim: Better, height: int) ->
     gap, half = welch(with_hint, without)
     updates = {arm.label: arm.updates for arm in finding.experiment.arms}
     equal_totals = updates[claim.better] == updates[claim.worse]
-    place, colour, fill = (0.14, COLOURS[0], COLOURS[0]) if equal_totals else (-0.14, COLOURS[1], "#ffffff")
+    place, colour, fill = (
+        (0.14, COLOURS[0], COLOURS[0]) if equal_totals else (-0.14, COLOURS[1], "#ffffff")
+    )
     label = "at as many updates in all" if equal_totals else "at as many updates of the main task"
-    panel.errorbar(gap, height + place, xerr=half, fmt="o", ms=5, color=colour, mfc=fill, lw=1.3, label=label)
+    panel.errorbar(
+        gap, height + place, xerr=half, fmt="o", ms=5, color=colour, mfc=fill, lw=1.3, label=label
+    )
 
 
 def draw_losses() -> None:
-    """How the main task's loss falls with its own updates, without and with the hint: geometric means over seeds."""
+    """How the main task's loss falls with its own updates, without and with the hint: geometric
+    means over seeds.
+    """
     measured = json.loads((ROOT / "results" / "hints.json").read_text())
     figure = new_figure(9.6, 3.9)
     panels: Any = figure.subplots(1, 2, sharey=True)
@@ -141,10 +193,17 @@ def draw_losses() -> None:
             curves = [list(seed["main_losses"].values()) for seed in seeds]
             means = [geometric_mean(losses) for losses in zip(*curves, strict=True)]
             updates = [int(update) for update in seeds[0]["main_losses"]]
-            reach = [min(2, i, len(means) - 1 - i) for i in range(len(means))]  # points to either side
+            reach = [
+                min(2, i, len(means) - 1 - i) for i in range(len(means))
+            ]  # points to either side
             smooth = [geometric_mean(means[i - k : i + k + 1]) for i, k in enumerate(reach)]
             panel.plot(updates, smooth, color=COLOURS[number], lw=1.6, label=label)
-        tidy(panel, title, "updates of the main task", "main-task loss" if name == "hint-muon" else "")
+        tidy(
+            panel,
+            title,
+            "updates of the main task",
+            "main-task loss" if name == "hint-muon" else "",
+        )
         panel.set_yscale("log")
     legend_below(figure, panels, 3)
     (FIGURES / "hints-loss.png").write_bytes(as_png(figure))

@@ -2,8 +2,9 @@
 
     .venv/bin/python tools/fill_probing.py demo --out probed
 
-DEMO holds the runs of `taskhint demo`; those that are there are probed, and the constructed model beside them. All of
-it goes below --out; the page keeps the figures named in FIGURES and the tables between its two marks.
+DEMO holds the runs of `taskhint demo`; those that are there are probed, and the constructed model
+beside them. All of it goes below --out; the page keeps the figures named in FIGURES and the tables
+between its two marks.
 """
 
 from __future__ import annotations
@@ -25,7 +26,15 @@ RUNS = ("plain", "successor", "tempered", "successor-tempered")
 CHARTS = ("projection-input", "projection-answer", "projection-delimiter")
 FIGURES = {
     "comparison-sort": ("compared-mechanisms", "compared-heads", "compared-errors"),
-    "tempered": (*CHARTS, "stages", "attention-maps", "attention-shares", "sharpness", "first-errors", "bases"),
+    "tempered": (
+        *CHARTS,
+        "stages",
+        "attention-maps",
+        "attention-shares",
+        "sharpness",
+        "first-errors",
+        "bases",
+    ),
     "plain": CHARTS,
     "successor": CHARTS,
     "constructed": CHARTS,
@@ -34,7 +43,9 @@ SHOWN_LENGTHS = ("5", "20", "50", "100")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("demo", type=Path)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--examples", type=int, default=500)
@@ -42,10 +53,15 @@ def main() -> None:
     built = construct(options.out / "runs" / "constructed")
     runs = [options.demo / name for name in RUNS if (options.demo / name).is_dir()]
     studies = write_probe(
-        [str(path) for path in (*runs, built.path)], options.out, examples=options.examples, progress=True
+        [str(path) for path in (*runs, built.path)],
+        options.out,
+        examples=options.examples,
+        progress=True,
     )
     names = [study.name for study in studies]
-    documents = {name: json.loads((options.out / name / "probe.json").read_text()) for name in names}
+    documents = {
+        name: json.loads((options.out / name / "probe.json").read_text()) for name in names
+    }
     compared = json.loads((options.out / "comparison-sort" / "probe.json").read_text())
     copy_figures(options.out)
     page = DOCS / "probing.md"
@@ -81,7 +97,9 @@ def settings(documents: dict[str, Any]) -> str:
         [name, d["recipe"], str(d["seed"]), str(d["step"]), d["temperature"], str(d["examples"])]
         for name, d in documents.items()
     ]
-    return table("The runs", ["run", "recipe", "seed", "updates", "temperature", "sequences a length"], rows)
+    return table(
+        "The runs", ["run", "recipe", "seed", "updates", "temperature", "sequences a length"], rows
+    )
 
 
 def mechanisms(documents: dict[str, Any]) -> str:
@@ -89,8 +107,14 @@ def mechanisms(documents: dict[str, Any]) -> str:
     for mechanism in next(iter(documents.values()))["mechanisms"]["shares"]:
         for name, document in documents.items():
             shares = document["mechanisms"]["shares"][mechanism]
-            rows.append([mechanism, name, *(share(shares.get(length)) for length in SHOWN_LENGTHS)])
-    return table("Mechanisms, % of positions with the 95% interval, by length", ["", "run", *SHOWN_LENGTHS], rows)
+            rows.append(
+                [mechanism, name, *(share(shares.get(length)) for length in SHOWN_LENGTHS)]
+            )
+    return table(
+        "Mechanisms, % of positions with the 95% interval, by length",
+        ["", "run", *SHOWN_LENGTHS],
+        rows,
+    )
 
 
 def stages(documents: dict[str, Any]) -> str:
@@ -99,8 +123,14 @@ def stages(documents: dict[str, Any]) -> str:
         for name, document in documents.items():
             for stage, shares in document["stages"][where].items():
                 place = "at ⊥" if where == "start" else "in the answer"
-                rows.append([place, name, stage, *(share(shares.get(length)) for length in SHOWN_LENGTHS)])
-    return table("The right next symbol has the largest projection, % of steps", ["", "run", "", *SHOWN_LENGTHS], rows)
+                rows.append(
+                    [place, name, stage, *(share(shares.get(length)) for length in SHOWN_LENGTHS)]
+                )
+    return table(
+        "The right next symbol has the largest projection, % of steps",
+        ["", "run", "", *SHOWN_LENGTHS],
+        rows,
+    )
 
 
 def heads(compared: dict[str, Any]) -> str:
@@ -108,10 +138,18 @@ def heads(compared: dict[str, Any]) -> str:
     for kind in compared["runs"][0]["heads"]:
         for run in compared["runs"]:
             head = run["heads"][kind]
-            for measure, label in (("share", f"on the {kind}"), ("largest", "on one symbol"), ("entropy", "entropy")):
+            for measure, label in (
+                ("share", f"on the {kind}"),
+                ("largest", "on one symbol"),
+                ("entropy", "entropy"),
+            ):
                 values = [f"{100 * head[measure][n]['mean']:.1f}" for n in SHOWN_LENGTHS]
                 rows.append([f"the head for the {kind}", run["name"], label, *values])
-    return table("One head of the last block, % of its attention by length", ["", "run", "", *SHOWN_LENGTHS], rows)
+    return table(
+        "One head of the last block, % of its attention by length",
+        ["", "run", "", *SHOWN_LENGTHS],
+        rows,
+    )
 
 
 def errors(documents: dict[str, Any]) -> str:
@@ -129,8 +167,12 @@ def bases(documents: dict[str, Any]) -> str:
     rows = []
     for name, document in documents.items():
         found = document["bases"]
-        sizes = [f"{c['mean_size']:.3f} ({c['largest_size']:.2f})" for c in found["cosines"].values()]
-        rows.append([name, *sizes, f"{found['rms_of_all']:.3f}", f"{found['least_rms_of_all']:.3f}"])
+        sizes = [
+            f"{c['mean_size']:.3f} ({c['largest_size']:.2f})" for c in found["cosines"].values()
+        ]
+        rows.append(
+            [name, *sizes, f"{found['rms_of_all']:.3f}", f"{found['least_rms_of_all']:.3f}"]
+        )
     pairs = list(next(iter(documents.values()))["bases"]["cosines"])
     header = ["run", *pairs, "rms of all", "least possible"]
     return table("The bases: mean |cosine| (largest)", header, rows)

@@ -1,10 +1,11 @@
-"""Writes the tables and figures of docs/reproduction.md, docs/hints.md and docs/best.md anew, from results/.
+"""Writes the tables and figures of docs/reproduction.md, docs/hints.md and docs/best.md anew, from
+results/.
 
     .venv/bin/python tools/fill_results.py
 
-The pages' own words stay; what stands between `<!-- experiment: NAME -->`, `<!-- first errors: NAME -->`,
-`<!-- tries: NAME -->` or `<!-- overview -->` and `<!-- end -->` is written anew, and docs/figures/experiment-NAME.png
-is drawn for every experiment that they name.
+The pages' own words stay; what stands between `<!-- experiment: NAME -->`, `<!-- first errors:
+NAME -->`, `<!-- tries: NAME -->` or `<!-- overview -->` and `<!-- end -->` is written anew, and
+docs/figures/experiment-NAME.png is drawn for every experiment that they name.
 """
 
 from __future__ import annotations
@@ -24,23 +25,35 @@ from taskhint.system.tables import markdown_table
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = (DOCS / "reproduction.md", DOCS / "hints.md", DOCS / "best.md")
-PLACE = re.compile(r"(<!-- (?P<what>[\w ]+)(?:: (?P<name>[\w-]+))? -->\n).*?(<!-- end -->)", re.DOTALL)
+PLACE = re.compile(
+    r"(<!-- (?P<what>[\w ]+)(?:: (?P<name>[\w-]+))? -->\n).*?(<!-- end -->)", re.DOTALL
+)
 LEFT_OUT = (5,)  # for room: everything is perfect there
 
 
 def main() -> None:
-    found = {f.experiment.name: f for f in find_all(DOCS.parent / "results" / "reproduce", EXPERIMENTS.values())}
+    found = {
+        f.experiment.name: f
+        for f in find_all(DOCS.parent / "results" / "reproduce", EXPERIMENTS.values())
+    }
     for page in PAGES:
         text = filled(page.read_text(), found)
         page.write_text(text)
         for name in re.findall(r"figures/experiment-([\w-]+)\.png", text):
-            (DOCS / "figures" / f"experiment-{name}.png").write_bytes(as_png(experiment_figure(found[name])))
+            (DOCS / "figures" / f"experiment-{name}.png").write_bytes(
+                as_png(experiment_figure(found[name]))
+            )
 
 
 def filled(text: str, found: dict[str, Finding]) -> str:
     """The page with every place filled; its overview has the experiments that the page shows."""
-    found = {name: finding for name, finding in found.items() if f"<!-- experiment: {name} -->" in text}
-    return PLACE.sub(lambda place: f"{place[1]}\n{content(place['what'], place['name'], found)}\n{place[4]}", text)
+    found = {
+        name: finding for name, finding in found.items() if f"<!-- experiment: {name} -->" in text
+    }
+    return PLACE.sub(
+        lambda place: f"{place[1]}\n{content(place['what'], place['name'], found)}\n{place[4]}",
+        text,
+    )
 
 
 def content(what: str, name: str, found: dict[str, Finding]) -> str:
@@ -53,7 +66,13 @@ def content(what: str, name: str, found: dict[str, Finding]) -> str:
 
 def overview(found: dict[str, Finding]) -> str:
     rows = [
-        [f"[{name}](#{name})", finding.experiment.question, finding.verdict, held(finding), basis(finding)]
+        [
+            f"[{name}](#{name})",
+            finding.experiment.question,
+            finding.verdict,
+            held(finding),
+            basis(finding),
+        ]
         for name, finding in found.items()
     ]
     return markdown_table(["experiment", "question", "verdict", "claims that hold", "basis"], rows)
@@ -71,14 +90,22 @@ def error_kinds(name: str) -> str:
             *([seed["first_errors"][kind] for seed in seeds] for kind in kinds),
         ]
         rows.append([label, *map(mean_and_range, shares), str(len(seeds))])
-    title = f"% of {measured['sequences']:,} sequences of length {measured['length']}: mean over seeds (least–most)"
+    title = (
+        f"% of {measured['sequences']:,} sequences of length {measured['length']}: mean "
+        "over seeds (least–most)"
+    )
     return markdown_table([title, "right", *kinds, "seeds"], rows)
 
 
 def tries(name: str) -> str:
     """What was tried around a recipe, from results/search."""
     noted = json.loads((DOCS.parent / "results" / "search" / f"{name}.json").read_text())["tries"]
-    measured = [(kind, n) for kind, accuracies in noted[0]["accuracy"].items() for n in accuracies if int(n) >= 50]
+    measured = [
+        (kind, n)
+        for kind, accuracies in noted[0]["accuracy"].items()
+        for n in accuracies
+        if int(n) >= 50
+    ]
     rows = [
         [
             one["try"],
@@ -89,7 +116,9 @@ def tries(name: str) -> str:
         for one in noted
     ]
     losses = f"loss at 20: {' / '.join(noted[0]['loss_at_longest_training_length'])}"
-    return markdown_table(["try", "weights", losses, *(f"{n} {kind}" for kind, n in measured)], rows)
+    return markdown_table(
+        ["try", "weights", losses, *(f"{n} {kind}" for kind, n in measured)], rows
+    )
 
 
 def mean_and_range(shares: list[float]) -> str:
@@ -102,7 +131,10 @@ def experiment(name: str, found: dict[str, Finding]) -> str:
         return f"Not measured yet: `taskhint reproduce {name} --out results/reproduce`.\n"
     finding = found[name]
     parts = [
-        f"{finding.experiment.question} **{finding.verdict.capitalize()}**: {held(finding)} claims hold.\n",
+        (
+            f"{finding.experiment.question} **{finding.verdict.capitalize()}**: {held(finding)} "
+            "claims hold.\n"
+        ),
         f"{basis(finding).capitalize()}.\n",
         f"![{name}](figures/experiment-{name}.png)\n",
         *(numbers(finding, panel) for panel in finding.experiment.panels),
@@ -117,7 +149,9 @@ def numbers(finding: Finding, panel: Panel) -> str:
     lengths = [n for n in finding.experiment.lengths if n not in LEFT_OUT]
     rows = []
     for arm in finding.experiment.arms:
-        rows.append([arm.label, *(shown(finding.cell(arm.label, panel, n), panel) for n in lengths)])
+        rows.append(
+            [arm.label, *(shown(finding.cell(arm.label, panel, n), panel) for n in lengths)]
+        )
         rows += printed_rows(finding, panel, arm.label, lengths)
     return markdown_table([panel.title, *(str(n) for n in lengths)], rows)
 

@@ -1,10 +1,11 @@
-"""Writes results/hints.json: losses and gradients of runs with and without the hint, and how they first fail.
+"""Writes results/hints.json: losses and gradients of runs with and without the hint, and how they
+first fail.
 
     .venv/bin/python tools/measure_hints.py reproduced
 
-Needs the runs themselves, with weights and metrics, as `taskhint reproduce hint-muon hint-long hint-tempered
-hint-long-tempered hint-share hint-definition --out reproduced` leaves them. tools/fill_results.py and
-tools/draw_figures.py take it from there.
+Needs the runs themselves, with weights and metrics, as `taskhint reproduce hint-muon hint-long
+hint-tempered hint-long-tempered hint-share hint-definition --out reproduced` leaves them.
+tools/fill_results.py and tools/draw_figures.py take it from there.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ SEQUENCES = 1000
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("reproduced", type=Path)
     options = parser.parse_args()
     measured: dict[str, Any] = {}
@@ -45,7 +48,11 @@ def main() -> None:
         measured[name] = {
             "length": length,
             "sequences": SEQUENCES,
-            "arms": {label: [measure(path, length) for path in paths] for label, paths in seeds.items() if paths},
+            "arms": {
+                label: [measure(path, length) for path in paths]
+                for label, paths in seeds.items()
+                if paths
+            },
         }
     write_atomically(RESULT, json_bytes(measured))
 
@@ -70,7 +77,9 @@ def measure(path: Path, length: int) -> dict[str, Any]:
 
 
 def training(path: Path, recipe: Recipe) -> dict[str, Any]:
-    """The main task's losses by its updates until then, and each task's mean gradient norm in the first half."""
+    """The main task's losses by its updates until then, and each task's mean gradient norm in the
+    first half.
+    """
     lines = [json.loads(line) for line in (path / "metrics.jsonl").read_text().splitlines()]
     losses = {
         str(recipe.update(line["step"])[1].batch): round(line["loss"], 6)
@@ -79,7 +88,9 @@ def training(path: Path, recipe: Recipe) -> dict[str, Any]:
     }
     early = [line for line in lines if line["step"] < recipe.steps // 2]
     norms = {
-        task.kind: round(fmean(line["gradient_norm"] for line in early if line["task"] == task.kind), 4)
+        task.kind: round(
+            fmean(line["gradient_norm"] for line in early if line["task"] == task.kind), 4
+        )
         for task in recipe.tasks
     }
     return {"main_losses": losses, "gradient_norms": norms}

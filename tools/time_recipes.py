@@ -2,8 +2,8 @@
 
     .venv/bin/python tools/time_recipes.py
 
-Times some updates of each and extrapolates; four minutes in all, on an otherwise idle machine. The minutes in the list
-of recipes and in the README are held to this file by a test.
+Times some updates of each and extrapolates; four minutes in all, on an otherwise idle machine. The
+minutes in the list of recipes and in the README are held to this file by a test.
 """
 
 from __future__ import annotations
@@ -29,8 +29,16 @@ def main() -> None:
     torch.set_num_threads(1)
     machine = current()
     recipes = {name: timed(name) for name in ENTRIES}
-    about = f"one core; {TIMED} updates timed after {NOT_TIMED} others, and extrapolated to the recipe's own number"
-    times = {"about": about, "processor": machine.processor, "torch": machine.torch, "recipes": recipes}
+    about = (
+        f"one core; {TIMED} updates timed after {NOT_TIMED} others, and extrapolated to the "
+        "recipe's own number"
+    )
+    times = {
+        "about": about,
+        "processor": machine.processor,
+        "torch": machine.torch,
+        "recipes": recipes,
+    }
     write_atomically(RESULT, json_bytes(times))
 
 
@@ -46,7 +54,11 @@ def timed(name: str) -> dict[str, Any]:
     each = (moments[NOT_TIMED + TIMED] - moments[NOT_TIMED]) / TIMED
     minutes = round(each * recipe.steps / 60, 2)
     print(f"{name}: {1000 * each:.1f} ms per update, {minutes} minutes", flush=True)
-    return {"updates": recipe.steps, "milliseconds_per_update": round(1000 * each, 2), "minutes": minutes}
+    return {
+        "updates": recipe.steps,
+        "milliseconds_per_update": round(1000 * each, 2),
+        "minutes": minutes,
+    }
 
 
 if __name__ == "__main__":

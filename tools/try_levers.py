@@ -2,8 +2,9 @@
 
     .venv/bin/python tools/try_levers.py runs/levers
 
-Trains what is missing in that directory, two runs at a time, and goes on where it stopped; about 20 minutes in all on
-two cores. tools/fill_results.py makes the table of docs/best.md from the file.
+Trains what is missing in that directory, two runs at a time, and goes on where it stopped; about
+20 minutes in all on two cores. tools/fill_results.py makes the table of docs/best.md from the
+file.
 """
 
 from __future__ import annotations
@@ -31,8 +32,10 @@ from taskhint.tasks import Mixture, Sort
 
 RESULT = Path(__file__).parent.parent / "results" / "search" / "levers.json"
 ABOUT = (
-    "sort/best with half its updates and one setting changed at a time; every try is one run, of one seed. The last "
-    "checkpoint is measured, or where it says so the mean of the last ones. Losses are sums over a sequence's tokens, "
+    "sort/best with half its updates and one setting changed at a time; every try is one run, "
+    "of one seed. The last "
+    "checkpoint is measured, or where it says so the mean of the last ones. Losses are sums "
+    "over a sequence's tokens, "
     "mean over so many sequences of the longest training length."
 )
 SEED = 1
@@ -51,21 +54,35 @@ CHANGES: dict[str, tuple[str, ...]] = {
     "depth 3": ("model.depth=3",),
     "width 64": ("model.width=64", "model.mlp_width=128"),
     "attention only": ("model.mlp_width=0",),
-    "batches of 512, half the updates": ("batch_size=512", f"warmup_steps={UPDATES // 40}", f"steps={UPDATES // 2}"),
+    "batches of 512, half the updates": (
+        "batch_size=512",
+        f"warmup_steps={UPDATES // 40}",
+        f"steps={UPDATES // 2}",
+    ),
     "learning rate 0.01": ("learning_rate=0.01",),
 }
-AVERAGED = {"mean of the weights of the last 300 updates": 300, "mean of the weights of the last 900 updates": 900}
+AVERAGED = {
+    "mean of the weights of the last 300 updates": 300,
+    "mean of the weights of the last 900 updates": 900,
+}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("runs", type=Path)
     options = parser.parse_args()
-    jobs = [Job(options.runs / label.replace(" ", "-"), recipe(changes), ()) for label, changes in CHANGES.items()]
+    jobs = [
+        Job(options.runs / label.replace(" ", "-"), recipe(changes), ())
+        for label, changes in CHANGES.items()
+    ]
     for job, _ in run_jobs(jobs, "levers"):
         print(job.out.name, flush=True)
     runs = {label: load(job.out) for label, job in zip(CHANGES, jobs, strict=True)}
-    tries = [measured(label, list(CHANGES[label]), run.recipe, run.model) for label, run in runs.items()]
+    tries = [
+        measured(label, list(CHANGES[label]), run.recipe, run.model) for label, run in runs.items()
+    ]
     unchanged = runs["nothing changed"]
     for label, updates in AVERAGED.items():
         tries.append(measured(label, [], unchanged.recipe, averaged(unchanged, updates)))
@@ -93,10 +110,14 @@ def mean(tensors: list[Tensor]) -> Tensor:
 
 def measured(label: str, changes: list[str], recipe: Recipe, model: Decoder) -> dict[str, Any]:
     assert isinstance(recipe.task, Sort)
-    losses = {name: loss(model, replace(recipe.task, inputs=inputs)) for name, inputs in SEEN.items()}
+    losses = {
+        name: loss(model, replace(recipe.task, inputs=inputs)) for name, inputs in SEEN.items()
+    }
     accuracy = {
         name: {
-            str(n): score(model, recipe.task.for_test(name), recipe.seed, n, SEQUENCES, edit_distance=False).accuracy
+            str(n): score(
+                model, recipe.task.for_test(name), recipe.seed, n, SEQUENCES, edit_distance=False
+            ).accuracy
             for n in lengths
         }
         for name, lengths in LENGTHS.items()
@@ -115,7 +136,9 @@ def measured(label: str, changes: list[str], recipe: Recipe, model: Decoder) -> 
 @torch.no_grad()
 def loss(model: Decoder, task: Sort) -> float:
     """Of a whole sequence of the longest training length, in nats."""
-    batch = make_batch(task, [fresh_examples(task, SEED, task.lengths.max_length, 0, LOSS_SEQUENCES)])
+    batch = make_batch(
+        task, [fresh_examples(task, SEED, task.lengths.max_length, 0, LOSS_SEQUENCES)]
+    )
     total = functional.cross_entropy(model(batch, task.kind), batch.targets, reduction="sum")
     return round(total.item() / LOSS_SEQUENCES, 6)
 

@@ -1,4 +1,5 @@
-"""Study length generalization in transformers: train on short inputs, measure on long ones, see why.
+"""Study length generalization in transformers: train on short inputs, measure on long ones, see
+why.
 
     import taskhint
     run = taskhint.train("sort/tempered", out="runs/tempered")

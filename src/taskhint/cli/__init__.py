@@ -30,7 +30,7 @@ exit codes:
   2  bad input, a damaged file, or a run that another process works on
   3  the machine refused: disk full, directory read-only, worker process killed
   4  a loss, gradient or weight that is not finite; nothing of it was saved as a checkpoint
-  130, 143  stopped by SIGINT (Ctrl-C) or SIGTERM; training is saved, and the same command goes on from there
+  130, 143  stopped by SIGINT (Ctrl-C) or SIGTERM; training is saved, the same command goes on
 """
 
 
@@ -45,7 +45,9 @@ def _run(arguments: Sequence[str] | None) -> None:
 
 
 def one_line_errors(work: Callable[[], None]) -> int:
-    """The exit code of some work; whatever goes wrong in it without being a bug is said in one line."""
+    """The exit code of some work; whatever goes wrong in it without being a bug is said in one
+    line.
+    """
     try:
         work()
         sys.stdout.flush()  # a full disk behind it shows here, where it still can be told
@@ -71,7 +73,10 @@ def _say(message: str, exit_code: int) -> int:
 def build_parser() -> Parser:
     parser = Parser(
         prog="taskhint",
-        description="Study length generalization in transformers: train on short inputs, measure on long ones.",
+        description=(
+            "Study length generalization in transformers: train on short inputs, "
+            "measure on long ones."
+        ),
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -19,7 +19,9 @@ class Parser(argparse.ArgumentParser):
         raise UserError(f"{message.replace(chr(10), ' ')} (see {self.prog} --help)")
 
 
-def command(commands: Any, name: str, run: Callable[[argparse.Namespace], None], about: str, example: str) -> Parser:
+def command(
+    commands: Any, name: str, run: Callable[[argparse.Namespace], None], about: str, example: str
+) -> Parser:
     parser: Parser = commands.add_parser(
         name,
         help=about,
@@ -36,7 +38,9 @@ def add_run(parser: Parser) -> None:
 
 
 def add_threads(parser: Parser) -> None:
-    parser.add_argument("--threads", type=whole, metavar="N", help="processor threads (default: all cores)")
+    parser.add_argument(
+        "--threads", type=whole, metavar="N", help="processor threads (default: all cores)"
+    )
 
 
 def use_threads(options: argparse.Namespace) -> None:

@@ -1,4 +1,6 @@
-"""`taskhint reproduce`: train and measure what an experiment compares, skip what is done, and write its report."""
+"""`taskhint reproduce`: train and measure what an experiment compares, skip what is done, and
+write its report.
+"""
 
 from __future__ import annotations
 
@@ -30,17 +32,25 @@ def reproduce(names: Sequence[str], scale: Scale, seeds: int, out: Path) -> None
     chosen = [EXPERIMENTS[name] for name in names]
     for experiment in chosen:
         if scale not in experiment.scales:
-            raise UserError(f"{experiment.name} is an experiment at scale {' and '.join(experiment.scales)} only")
+            raise UserError(
+                f"{experiment.name} is an experiment at scale {' and '.join(experiment.scales)} "
+                "only"
+            )
     _mark(out, scale, names)
     jobs = jobs_for(chosen, scale, seeds, out)
     todo = [job for job in jobs if job.measurements or job.mechanisms]
     print(f"{len(jobs)} runs, {len(jobs) - len(todo)} of them done", flush=True)
     for job, curves in run_jobs(todo, "reproduce") if todo else ():
-        text = "; ".join(f"{c.distribution} {_percents(c.scores)}" for c in curves) or "mechanisms counted"
+        text = (
+            "; ".join(f"{c.distribution} {_percents(c.scores)}" for c in curves)
+            or "mechanisms counted"
+        )
         print(f"{job.out.relative_to(out)}: {text}", flush=True)
     for finding in find_all(out, chosen, scale):
         print("\n" + finding_text(finding), end="")
-        print(write_report(out, out / f"{finding.experiment.name}.html", [finding.experiment.name]))
+        print(
+            write_report(out, out / f"{finding.experiment.name}.html", [finding.experiment.name])
+        )
     print(f"All: {write_report(out, out / 'report.html')}")
 
 
@@ -55,7 +65,9 @@ def _mark(out: Path, scale: Scale, names: Sequence[str]) -> None:
 
 
 def jobs_for(experiments: Iterable[Experiment], scale: Scale, seeds: int, out: Path) -> list[Job]:
-    """A job for every run, with what is not measured yet; experiments that share an arm share its runs."""
+    """A job for every run, with what is not measured yet; experiments that share an arm share its
+    runs.
+    """
     wanted: dict[str, tuple[Arm, list[Experiment]]] = {}
     for experiment in experiments:
         for arm in experiment.arms:
@@ -70,20 +82,31 @@ def jobs_for(experiments: Iterable[Experiment], scale: Scale, seeds: int, out: P
 
 def _job(out: Path, recipe: Recipe, experiments: Sequence[Experiment]) -> Job:
     if (out / "recipe.json").exists() and recipe.differences(load(out).recipe):
-        raise UserError(f"{out} holds another run than the experiment asks for; choose another --out")
+        raise UserError(
+            f"{out} holds another run than the experiment asks for; choose another --out"
+        )
     there = {curve.distribution: curve.scores for curve in load_curves(out)}
     missing: dict[tuple[str, int, bool], list[int]] = {}
-    for (distribution, length), (examples, distances) in _wanted(experiments, recipe.scale).items():
+    for (distribution, length), (examples, distances) in _wanted(
+        experiments, recipe.scale
+    ).items():
         if not _enough(there.get(distribution, {}).get(length), examples, distances):
             missing.setdefault((distribution, examples, distances), []).append(length)
-    measurements = (Measurement(name, tuple(sorted(n)), count, far) for (name, count, far), n in missing.items())
+    measurements = (
+        Measurement(name, tuple(sorted(n)), count, far)
+        for (name, count, far), n in missing.items()
+    )
     shares = load_shares(out).shares.get("min-finding", {})
     looked = {n for experiment in experiments if experiment.probes for n in experiment.lengths}
     return Job(out, recipe, tuple(measurements), tuple(sorted(looked - set(shares))))
 
 
-def _wanted(experiments: Iterable[Experiment], scale: Scale) -> dict[tuple[str, int], tuple[int, bool]]:
-    """Test sequences, and whether with edit distances, for each distribution and length: what satisfies everyone."""
+def _wanted(
+    experiments: Iterable[Experiment], scale: Scale
+) -> dict[tuple[str, int], tuple[int, bool]]:
+    """Test sequences, and whether with edit distances, for each distribution and length: what
+    satisfies everyone.
+    """
     wanted: dict[tuple[str, int], tuple[int, bool]] = {}
     for experiment in experiments:
         for distribution, distances in experiment.distributions.items():
@@ -95,7 +118,11 @@ def _wanted(experiments: Iterable[Experiment], scale: Scale) -> dict[tuple[str, 
 
 
 def _enough(score: Score | None, examples: int, distances: bool) -> bool:
-    return score is not None and score.examples >= examples and (score.edit_distance is not None or not distances)
+    return (
+        score is not None
+        and score.examples >= examples
+        and (score.edit_distance is not None or not distances)
+    )
 
 
 def _percents(scores: dict[int, Score]) -> str:
@@ -110,19 +137,24 @@ def listing(scale: Scale, seeds: int) -> str:
     for experiment in experiments:
         costs = {arm.folder(scale): seeds * _hours(arm, scale) for arm in experiment.arms}
         shared |= costs
-        rows.append([experiment.name, str(seeds * len(experiment.arms)), f"{sum(costs.values()):.1f}"])
+        rows.append(
+            [experiment.name, str(seeds * len(experiment.arms)), f"{sum(costs.values()):.1f}"]
+        )
     rows.append(["all, shared runs once", str(seeds * len(shared)), f"{sum(shared.values()):.1f}"])
     unit = "core hours to train" if scale == "pocket" else f"{PAPER_GPU} hours to train"
     table = text_table(["experiment", "runs", unit], rows).splitlines()
     questions = ["question", *(e.question for e in experiments), ""]
     width = max(len(line) for line in table)
     return "".join(
-        f"{line:<{width}}  {question}".rstrip() + "\n" for line, question in zip(table, questions, strict=True)
+        f"{line:<{width}}  {question}".rstrip() + "\n"
+        for line, question in zip(table, questions, strict=True)
     )
 
 
 def _hours(arm: Arm, scale: Scale) -> float:
-    """Of one run: at pocket scale on one core, as its operations compare with those of a timed recipe."""
+    """Of one run: at pocket scale on one core, as its operations compare with those of a timed
+    recipe.
+    """
     recipe = arm.at(scale)
     if scale == "paper":
         return gpu_hours(recipe, GPUS[PAPER_GPU])

@@ -1,4 +1,6 @@
-"""The commands: what each takes, and what it does. torch is imported only by those that need it."""
+"""The commands: what each takes, and what it does. torch is imported only by those
+that need it.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +9,39 @@ import json
 from pathlib import Path
 from typing import Any
 
-from taskhint.cli.arguments import add_run, add_threads, command, known_scale, lengths, use_threads, whole
+from taskhint.cli.arguments import (
+    add_run,
+    add_threads,
+    command,
+    known_scale,
+    lengths,
+    use_threads,
+    whole,
+)
 from taskhint.system.errors import UserError
 
 
 def add_commands(commands: Any) -> None:
     first = (_add_list, _add_train, _add_evaluate, _add_solve)
-    for add in (*first, _add_export, _add_construct, _add_probe, _add_reproduce, _add_report, _add_demo):
+    for add in (
+        *first,
+        _add_export,
+        _add_construct,
+        _add_probe,
+        _add_reproduce,
+        _add_report,
+        _add_demo,
+    ):
         add(commands)
 
 
 def _add_list(commands: Any) -> None:
-    parser = command(commands, "list", _list, "recipes, tasks and hints, one line each", "taskhint list")
-    parser.add_argument("--markdown", action="store_true", help="as the documentation page docs/recipes.md")
+    parser = command(
+        commands, "list", _list, "recipes, tasks and hints, one line each", "taskhint list"
+    )
+    parser.add_argument(
+        "--markdown", action="store_true", help="as the documentation page docs/recipes.md"
+    )
 
 
 def _list(options: argparse.Namespace) -> None:
@@ -38,10 +60,25 @@ def _add_train(commands: Any) -> None:
     )
     parser.add_argument("recipe", metavar="RECIPE", help="a name from `taskhint list`")
     parser.add_argument("--out", metavar="DIR", required=True, help="the run directory")
-    parser.add_argument("--scale", default="pocket", help="pocket (two cores, default) or paper (the paper's settings)")
+    parser.add_argument(
+        "--scale",
+        default="pocket",
+        help="pocket (two cores, default) or paper (the paper's settings)",
+    )
     parser.add_argument("--seed", type=whole, metavar="N", help="random seed (default 0)")
-    parser.add_argument("--steps", type=whole, metavar="N", help="updates of all tasks together; warm-up scales along")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change any part of the recipe")
+    parser.add_argument(
+        "--steps",
+        type=whole,
+        metavar="N",
+        help="updates of all tasks together; warm-up scales along",
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="change any part of the recipe",
+    )
     add_threads(parser)
 
 
@@ -67,15 +104,32 @@ def _add_evaluate(commands: Any) -> None:
         "evaluate",
         _evaluate,
         "full-sequence accuracy of a run by length, with 95%% intervals",
-        "taskhint evaluate runs/tempered --lengths 20,50,100 --examples 10000 --distribution rep:3",
+        (
+            "taskhint evaluate runs/tempered --lengths 20,50,100 --examples 10000 --distribution "
+            "rep:3"
+        ),
     )
     add_run(parser)
-    parser.add_argument("--lengths", type=lengths, required=True, metavar="N,N,...", help="input lengths")
-    parser.add_argument("--examples", type=whole, default=1000, metavar="N", help="test sequences per length (1000)")
     parser.add_argument(
-        "--distribution", default="uniform", help="uniform (default), rep:R for sort, nines for increment"
+        "--lengths", type=lengths, required=True, metavar="N,N,...", help="input lengths"
     )
-    parser.add_argument("--edit-distance", action="store_true", help="decode the failed ones and measure how far off")
+    parser.add_argument(
+        "--examples",
+        type=whole,
+        default=1000,
+        metavar="N",
+        help="test sequences per length (1000)",
+    )
+    parser.add_argument(
+        "--distribution",
+        default="uniform",
+        help="uniform (default), rep:R for sort, nines for increment",
+    )
+    parser.add_argument(
+        "--edit-distance",
+        action="store_true",
+        help="decode the failed ones and measure how far off",
+    )
     parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
     add_threads(parser)
 
@@ -102,10 +156,16 @@ def _evaluate(options: argparse.Namespace) -> None:
 
 def _add_solve(commands: Any) -> None:
     parser = command(
-        commands, "solve", _solve, "the model's answer to an input", "taskhint solve runs/tempered 5 17 43 17"
+        commands,
+        "solve",
+        _solve,
+        "the model's answer to an input",
+        "taskhint solve runs/tempered 5 17 43 17",
     )
     add_run(parser)
-    parser.add_argument("symbols", nargs="*", metavar="SYMBOL", help="the input, one symbol after another")
+    parser.add_argument(
+        "symbols", nargs="*", metavar="SYMBOL", help="the input, one symbol after another"
+    )
 
 
 def _solve(options: argparse.Namespace) -> None:
@@ -123,14 +183,22 @@ def _add_export(commands: Any) -> None:
         "taskhint export runs/tempered --out models/tempered",
     )
     add_run(parser)
-    parser.add_argument("--out", metavar="DIR", required=True, help="the directory of the copy, a run like any other")
+    parser.add_argument(
+        "--out",
+        metavar="DIR",
+        required=True,
+        help="the directory of the copy, a run like any other",
+    )
 
 
 def _export(options: argparse.Namespace) -> None:
     from taskhint.runs.run import export, load
 
     run = export(load(options.run_dir), Path(options.out))
-    print(f"{run.path}: {run.recipe.name}, seed {run.recipe.seed}, {run.checkpoint.step} updates, weights only")
+    print(
+        f"{run.path}: {run.recipe.name}, seed {run.recipe.seed}, {run.checkpoint.step} updates, "
+        "weights only"
+    )
 
 
 def _add_construct(commands: Any) -> None:
@@ -142,17 +210,28 @@ def _add_construct(commands: Any) -> None:
         "taskhint construct --out runs/constructed --symbols 100 --max-length 1000 --layer-norm",
     )
     parser.add_argument("--out", metavar="DIR", required=True, help="the run directory")
-    parser.add_argument("--symbols", type=whole, default=100, metavar="Q", help="sorts the symbols 1..Q (100)")
-    parser.add_argument("--max-length", type=whole, default=1000, metavar="N", help="longest input to serve (1000)")
+    parser.add_argument(
+        "--symbols", type=whole, default=100, metavar="Q", help="sorts the symbols 1..Q (100)"
+    )
+    parser.add_argument(
+        "--max-length", type=whole, default=1000, metavar="N", help="longest input to serve (1000)"
+    )
     parser.add_argument("--layer-norm", action="store_true", help="normalise after each block")
-    parser.add_argument("--dtype", default="float32", help="float64, float32 (default), bfloat16 or float16")
+    parser.add_argument(
+        "--dtype", default="float32", help="float64, float32 (default), bfloat16 or float16"
+    )
 
 
 def _construct(options: argparse.Namespace) -> None:
     from taskhint.construct import construct
 
-    run = construct(options.out, options.symbols, options.max_length, options.layer_norm, options.dtype)
-    print(f"{run.path}: sorts up to {options.max_length} of the symbols 1..{options.symbols}, in {options.dtype}")
+    run = construct(
+        options.out, options.symbols, options.max_length, options.layer_norm, options.dtype
+    )
+    print(
+        f"{run.path}: sorts up to {options.max_length} of the symbols 1..{options.symbols}, in "
+        f"{options.dtype}"
+    )
 
 
 def _add_probe(commands: Any) -> None:
@@ -160,14 +239,33 @@ def _add_probe(commands: Any) -> None:
         commands,
         "probe",
         _probe,
-        "look inside runs: bases, projections, mechanisms, attention, first errors; as figures, numbers and a page",
+        (
+            "look inside runs: bases, projections, mechanisms, attention, first errors; as "
+            "figures, "
+            "numbers and a page"
+        ),
         'taskhint probe runs/standard runs/tempered --out inside --input "5 17 43 78 92"',
     )
-    parser.add_argument("run_dirs", metavar="RUN", nargs="+", help="run directories; several are also compared")
-    parser.add_argument("--out", metavar="DIR", required=True, help="where index.html, figures and numbers go")
-    parser.add_argument("--input", metavar="SYMBOLS", help='the input to look at token by token, as "5 17 43 78 92"')
-    parser.add_argument("--lengths", type=lengths, metavar="N,N,...", help="input lengths (default: 5 to 100 for sort)")
-    parser.add_argument("--examples", type=whole, default=200, metavar="N", help="test sequences per length (200)")
+    parser.add_argument(
+        "run_dirs", metavar="RUN", nargs="+", help="run directories; several are also compared"
+    )
+    parser.add_argument(
+        "--out", metavar="DIR", required=True, help="where index.html, figures and numbers go"
+    )
+    parser.add_argument(
+        "--input",
+        metavar="SYMBOLS",
+        help='the input to look at token by token, as "5 17 43 78 92"',
+    )
+    parser.add_argument(
+        "--lengths",
+        type=lengths,
+        metavar="N,N,...",
+        help="input lengths (default: 5 to 100 for sort)",
+    )
+    parser.add_argument(
+        "--examples", type=whole, default=200, metavar="N", help="test sequences per length (200)"
+    )
     add_threads(parser)
 
 
@@ -176,7 +274,9 @@ def _probe(options: argparse.Namespace) -> None:
     from taskhint.report.probe_page import mechanisms_table, write_probe
 
     out = Path(options.out)
-    found = write_probe(options.run_dirs, out, options.input, options.lengths, options.examples, progress=True)
+    found = write_probe(
+        options.run_dirs, out, options.input, options.lengths, options.examples, progress=True
+    )
     print(f"{mechanisms_table(found)}\nPage: {out / 'index.html'}")
 
 
@@ -185,12 +285,24 @@ def _add_reproduce(commands: Any) -> None:
         commands,
         "reproduce",
         _reproduce,
-        "run the paper's experiments on all cores and report on them; without a name, list them with their cost",
+        (
+            "run the paper's experiments on all cores and report on them; without a name, list "
+            "them "
+            "with their cost"
+        ),
         "taskhint reproduce hint tempered --seeds 3 --out reproduced",
     )
-    parser.add_argument("names", metavar="NAME", nargs="*", help="experiments; `all` for every one")
-    parser.add_argument("--out", metavar="DIR", help="where runs and reports go; what is done there is skipped")
-    parser.add_argument("--scale", default="pocket", help="pocket (two cores, default) or paper (the paper's settings)")
+    parser.add_argument(
+        "names", metavar="NAME", nargs="*", help="experiments; `all` for every one"
+    )
+    parser.add_argument(
+        "--out", metavar="DIR", help="where runs and reports go; what is done there is skipped"
+    )
+    parser.add_argument(
+        "--scale",
+        default="pocket",
+        help="pocket (two cores, default) or paper (the paper's settings)",
+    )
     parser.add_argument("--seeds", type=whole, default=3, metavar="N", help="seeds 0 to N-1 (3)")
 
 
@@ -240,7 +352,9 @@ def _add_demo(commands: Any) -> None:
         "train plain, tempered and hinted models, compare them by length, write a report",
         "taskhint demo --out demo",
     )
-    parser.add_argument("--out", metavar="DIR", required=True, help="where runs and report.html go")
+    parser.add_argument(
+        "--out", metavar="DIR", required=True, help="where runs and report.html go"
+    )
 
 
 def _demo(options: argparse.Namespace) -> None:

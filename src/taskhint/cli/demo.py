@@ -1,4 +1,6 @@
-"""The main job in a quarter of an hour on two cores: plain, tempered and hinted models, measured far out."""
+"""The main job in a quarter of an hour on two cores: plain, tempered and hinted models, measured
+far out.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,9 @@ UPDATES = 3000
 LENGTHS = (5, 10, 20, 30, 50, 70, 100)
 EXAMPLES = 1000
 MEASUREMENTS = tuple(Measurement(name, LENGTHS, EXAMPLES) for name in ("uniform", "rep:3"))
-# A hinted run divides its updates equally between two tasks. So a model without the hint stands beside it twice: once
-# with as many updates in all, and once with as many updates of the main task, which is half of them.
+# A hinted run divides its updates equally between two tasks. So a model without the hint stands
+# beside it twice: once with as many updates in all, and once with as many updates of the main
+# task, which is half of them.
 RUNS = {
     "plain": ("sort/standard", UPDATES),
     "tempered": ("sort/tempered", UPDATES),
@@ -30,10 +33,15 @@ RUNS = {
 
 
 def demo(out: Path) -> None:
-    """Train and measure all models, print each curve when it is known, then all of them, and write the report."""
+    """Train and measure all models, print each curve when it is known, then all of them, and write
+    the report.
+    """
     jobs = [Job(out / name, _recipe(*what), MEASUREMENTS) for name, what in RUNS.items()]
     print(
-        f"Training {len(jobs)} models on inputs of at most 20 symbols, then sorting up to {LENGTHS[-1]}.",
+        (
+            f"Training {len(jobs)} models on inputs of at most 20 symbols, then sorting up to "
+            f"{LENGTHS[-1]}."
+        ),
         flush=True,
     )
     for job, curves in run_jobs(sorted(jobs, key=lambda job: -job.recipe.steps), "demo"):
@@ -47,11 +55,17 @@ def demo(out: Path) -> None:
 
 def hint_effect(out: Path) -> str:
     """What the hint changes, at equal updates in all and at equal updates of the main task."""
-    header = ["accuracy % with the successor hint, minus without it", *(str(length) for length in LENGTHS)]
+    header = [
+        "accuracy % with the successor hint, minus without it",
+        *(str(length) for length in LENGTHS),
+    ]
     rows = []
     for kind, hinted in (("plain", "successor"), ("tempered", "successor-tempered")):
         for equal, other in (("updates in all", kind), ("main-task updates", f"{kind}-half")):
-            gains = (_accuracy(out / hinted, length) - _accuracy(out / other, length) for length in LENGTHS)
+            gains = (
+                _accuracy(out / hinted, length) - _accuracy(out / other, length)
+                for length in LENGTHS
+            )
             rows.append([f"{kind}, equal {equal}", *(f"{100 * gain:+.1f}" for gain in gains)])
     return f"uniform sequences, one seed each\n{text_table(header, rows)}"
 

@@ -1,4 +1,6 @@
-"""What there is to choose from: recipes, tasks and hints, as text for a terminal and as a page of the documentation."""
+"""What there is to choose from: recipes, tasks and hints, as text for a terminal and as a page of
+the documentation.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +9,26 @@ from taskhint.tasks import Task
 
 
 def as_text() -> str:
-    lines = ["recipes (pocket scale; minutes on one core; accuracy on uniform sequences, mean over seeds)"]
+    lines = [
+        "recipes (pocket scale; minutes on one core; accuracy on uniform sequences, mean over "
+        "seeds)"
+    ]
     width = max(len(name) for name in ENTRIES)
     for entry in ENTRIES.values():
-        lines.append(f"  {entry.name:<{width}}  {entry.about}; {entry.minutes:g} min; {entry.result}")
+        lines.append(
+            f"  {entry.name:<{width}}  {entry.about}; {entry.minutes:g} min; {entry.result}"
+        )
     lines += ["", "tasks"]
     tasks = Task.kinds()
-    lines += [f"  {kind:<{width}}  {task.about}" for kind, task in tasks.items() if not task.hint_for]
+    lines += [
+        f"  {kind:<{width}}  {task.about}" for kind, task in tasks.items() if not task.hint_for
+    ]
     lines += ["", "hints"]
-    lines += [f"  {kind:<{width}}  of {task.hint_for}: {task.about}" for kind, task in tasks.items() if task.hint_for]
+    lines += [
+        f"  {kind:<{width}}  of {task.hint_for}: {task.about}"
+        for kind, task in tasks.items()
+        if task.hint_for
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -24,9 +37,15 @@ def as_markdown() -> str:
     lines = [
         "# Recipes, tasks and hints",
         "",
-        "`taskhint train NAME --out DIR` trains one. Times are one run at pocket scale on one core;",
+        (
+            "`taskhint train NAME --out DIR` trains one. Times are one run at pocket scale on one "
+            "core;"
+        ),
         "`--scale paper` takes the paper's settings instead.",
-        "Results are full-sequence accuracy on 1,000 uniform sequences per length and seed where nothing else is said:",
+        (
+            "Results are full-sequence accuracy on 1,000 uniform sequences per length and seed "
+            "where nothing else is said:"
+        ),
         "means over the seeds that are in [results/reproduce](../results/reproduce).",
         "",
         "| recipe | what | minutes | what to expect |",
@@ -34,5 +53,7 @@ def as_markdown() -> str:
     ]
     lines += [f"| `{e.name}` | {e.about} | {e.minutes:g} | {e.result} |" for e in ENTRIES.values()]
     lines += ["", "| task | hint of | what |", "|---|---|---|"]
-    lines += [f"| `{kind}` | {task.hint_for} | {task.about} |" for kind, task in Task.kinds().items()]
+    lines += [
+        f"| `{kind}` | {task.hint_for} | {task.about} |" for kind, task in Task.kinds().items()
+    ]
     return "\n".join(lines) + "\n"

@@ -1,4 +1,6 @@
-"""The transformer that sorts by construction, its named coordinates and the limits of its number formats."""
+"""The transformer that sorts by construction, its named coordinates and the limits of its number
+formats.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Whether block 2 still counts right at lengths at which attention over all pairs of tokens would take days.
+"""Whether block 2 still counts right at lengths at which attention over all pairs of tokens would
+take days.
 
 Shapes: T tokens, D width.
 """
@@ -19,17 +20,23 @@ SHORT = 1000
 
 @torch.no_grad()
 def counts_right(decoder: Decoder, at: Coordinates, copies: int) -> bool:
-    """Whether the model repeats the smaller symbol once more after all but one of its copies, and then moves on.
+    """Whether the model repeats the smaller symbol once more after all but one of its copies, and
+    then moves on.
 
-    The stream after block 1 is that of an input of SHORT copies and one larger symbol. Its rows differ by their
-    roundings: those that make each decision hardest are repeated until there are `copies` of them.
+    The stream after block 1 is that of an input of SHORT copies and one larger symbol. Its rows
+    differ by their roundings: those that make each decision hardest are repeated until there are
+    `copies` of them.
     """
     inputs, between, answers = _rows_after_first_block(decoder, at.symbols)
     mark = at.mark.start  # of the smaller symbol
     low_in, high_in = inputs[inputs[:, mark].argmin()], inputs[inputs[:, mark].argmax()]
     low_out, high_out = answers[answers[:, mark].argmin()], answers[answers[:, mark].argmax()]
-    once_more = _next_symbol(decoder, _stream(low_in, copies, between, low_out, copies - 1), copies + 1)
-    moves_on = _next_symbol(decoder, _stream(high_in, copies, between, high_out, copies), copies + 1)
+    once_more = _next_symbol(
+        decoder, _stream(low_in, copies, between, low_out, copies - 1), copies + 1
+    )
+    moves_on = _next_symbol(
+        decoder, _stream(high_in, copies, between, high_out, copies), copies + 1
+    )
     return once_more == 0 and moves_on == 1
 
 
@@ -48,7 +55,9 @@ def _stream(each_in: Tensor, copies: int, between: Tensor, each_out: Tensor, don
 
 def _next_symbol(decoder: Decoder, x: Tensor, inputs: int) -> int:
     count = len(x)
-    places = Places.of_rectangle(torch.tensor([inputs]), count + 1, 0, count, decoder.config.positions)
+    places = Places.of_rectangle(
+        torch.tensor([inputs]), count + 1, 0, count, decoder.config.positions
+    )
     attend = attend_flat((Group(1, count, 1),), tail=True)
     last = decoder.blocks[1](x, places, attend, torch.tensor([count - 1]))
     return int(decoder.head("sort")(decoder.final_norm(last)).argmax())

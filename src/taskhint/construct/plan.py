@@ -1,7 +1,7 @@
 """How strong every part of the construction must be, and how far a number format carries it.
 
-Letters: q symbols, N the longest input to serve, m keys that a query sees, u the unit roundoff of the number format.
-docs/construction.md derives every number here.
+Letters: q symbols, N the longest input to serve, m keys that a query sees, u the unit roundoff of
+the number format. docs/construction.md derives every number here.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ _SUMS = torch.float32  # the shorter formats are summed in this one
 class Plan:
     """Every free number of the construction.
 
-    Logits are in units of β·ln m: `own` for the one kind of key that a query looks for (its own symbol, or ⊥), and 1
-    between neighbouring symbols where the smallest is sought. `remaining` and `successor` are what the two heads of
-    block 2 write; the smallest useful average is 1/(2N-1), so remaining/successor must be over 2N.
-    `unit_before` and `unit_after` are the size of a 1 in the stream before and after the first layer normalisation.
+    Logits are in units of β·ln m: `own` for the one kind of key that a query looks for (its own
+    symbol, or ⊥), and 1 between neighbouring symbols where the smallest is sought. `remaining` and
+    `successor` are what the two heads of block 2 write; the smallest useful average is 1/(2N-1),
+    so remaining/successor must be over 2N. `unit_before` and `unit_after` are the size of a 1 in
+    the stream before and after the first layer normalisation.
     """
 
     coordinates: Coordinates
@@ -46,7 +47,9 @@ class Plan:
 
 
 def make_plan(symbols: int, max_length: int, layer_norm: bool, number_format: str) -> Plan:
-    """The construction for q symbols and inputs of up to `max_length`, or a refusal that says what is possible."""
+    """The construction for q symbols and inputs of up to `max_length`, or a refusal that says what
+    is possible.
+    """
     dtype = as_dtype(number_format)
     _check(symbols, max_length, layer_norm, number_format)
     unit = _unit_after_norm(symbols, dtype) if layer_norm else 1
@@ -57,14 +60,18 @@ def make_plan(symbols: int, max_length: int, layer_norm: bool, number_format: st
     largest = 2.0 ** math.floor(math.log2(torch.finfo(dtype).max / 8 / unit))
     remaining = min(ratio / 2, largest)
     return Plan(
-        coordinates=Coordinates(symbols, 3 * unit**2 if layer_norm else needed(symbols), layer_norm),
+        coordinates=Coordinates(
+            symbols, 3 * unit**2 if layer_norm else needed(symbols), layer_norm
+        ),
         max_length=max_length,
         dtype=cast(NumberFormat, number_format),
         beta=beta,
         own=own,
         remaining=remaining,
         successor=remaining / ratio,
-        unit_before=16.0 if layer_norm else 1.0,  # so that the norm's own small constant is lost beside it
+        unit_before=16.0
+        if layer_norm
+        else 1.0,  # so that the norm's own small constant is lost beside it
         unit_after=float(unit),
     )
 
@@ -77,15 +84,18 @@ def as_dtype(number_format: str) -> torch.dtype:
 
 
 def largest_length(number_format: str, layer_norm: bool) -> int:
-    """The longest input that may be asked for: what the number format serves, as far as a task can be that long."""
+    """The longest input that may be asked for: what the number format serves, as far as a task can
+    be that long.
+    """
     return min(MAX_LENGTH, exact_length(number_format, layer_norm))
 
 
 def exact_length(number_format: str, layer_norm: bool) -> int:
     """The longest input that the construction serves in a number format.
 
-    Copies are counted by sums of +1 and -1, exact as long as 2N terms are. Layer normalisation is computed in the
-    format of the sums and may leave marks of inputs and answers a few roundings apart; a short format rounds that away.
+    Copies are counted by sums of +1 and -1, exact as long as 2N terms are. Layer normalisation is
+    computed in the format of the sums and may leave marks of inputs and answers a few roundings
+    apart; a short format rounds that away.
     """
     dtype = as_dtype(number_format)
     summed = torch.float64 if dtype == torch.float64 else _SUMS
@@ -97,7 +107,9 @@ def exact_length(number_format: str, layer_norm: bool) -> int:
 
 
 def most_symbols(number_format: str) -> int:
-    """Logits of q symbols in a row reach ±q/2 and are rounded once: neighbours keep 1 - q·u of their distance."""
+    """Logits of q symbols in a row reach ±q/2 and are rounded once: neighbours keep 1 - q·u of
+    their distance.
+    """
     return int((1 - _LEAST_GAP) / _unit_roundoff(as_dtype(number_format)))
 
 
@@ -112,10 +124,15 @@ def _unit_roundoff(dtype: torch.dtype) -> float:
 def _unit_after_norm(symbols: int, dtype: torch.dtype) -> int:
     """k, such that normalising 3k² coordinates, of which three hold a 1, makes that 1 a k.
 
-    A whole number is exact in every format. In the short formats a power of two also keeps every product exact.
+    A whole number is exact in every format. In the short formats a power of two also keeps every
+    product exact.
     """
     unit = math.isqrt(math.ceil(needed(symbols) / 3) - 1) + 1
-    return unit if significand_bits(dtype) >= significand_bits(_SUMS) else 2 ** math.ceil(math.log2(unit))
+    return (
+        unit
+        if significand_bits(dtype) >= significand_bits(_SUMS)
+        else 2 ** math.ceil(math.log2(unit))
+    )
 
 
 def _check(symbols: int, max_length: int, layer_norm: bool, number_format: str) -> None:
@@ -127,4 +144,6 @@ def _check(symbols: int, max_length: int, layer_norm: bool, number_format: str) 
         raise UserError(f"--max-length {max_length} is too short; at least 1")
     if max_length > (longest := largest_length(number_format, layer_norm)):
         norm = " with layer normalisation" if layer_norm else ""
-        raise UserError(f"--max-length {max_length} is too long; in {number_format}{norm} at most {longest}")
+        raise UserError(
+            f"--max-length {max_length} is too long; in {number_format}{norm} at most {longest}"
+        )

@@ -1,10 +1,12 @@
-"""How long an input each number format can sort: measured with the model itself, and in arithmetic of p bits.
+"""How long an input each number format can sort: measured with the model itself, and in arithmetic
+of p bits.
 
     python -m taskhint.construct.precision results/construction
 
 writes precision.json and precision.svg (about ten minutes on one core). Two kinds of arithmetic:
 - a real format: weights and hidden states are rounded to it; torch sums the short ones in float32;
-- strict: numbers of p significant bits, and every single addition in the sums over keys is rounded to them too.
+- strict: numbers of p significant bits, and every single addition in the sums over keys is
+  rounded to them too.
 
 Shapes: n input symbols, T = 2n tokens, q symbols, K = q + 1 head width, D width.
 """
@@ -21,7 +23,15 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from taskhint.construct.plan import FORMATS, Plan, as_dtype, exact_length, largest_length, make_plan, significand_bits
+from taskhint.construct.plan import (
+    FORMATS,
+    Plan,
+    as_dtype,
+    exact_length,
+    largest_length,
+    make_plan,
+    significand_bits,
+)
 from taskhint.construct.sorting import build
 from taskhint.data.batch import make_batch
 from taskhint.model.decoder import Decoder
@@ -38,13 +48,17 @@ LONGEST_STRICT = 1100
 
 
 def hard_inputs(q: int, n: int) -> Ints:
-    """(B, n) what is hardest for the construction: long runs to count, close calls, every order."""
+    """(B, n) what is hardest for the construction: long runs to count, close calls,
+    every order.
+    """
     random = np.random.default_rng(n).integers(0, q, (2, n))
     nearly = np.zeros(n, dtype=np.int64)
     nearly[n // 2] = 1
     halves = np.arange(n) * 2 // n
     ordered = np.sort(random[0])
-    return np.stack([*random, nearly, 1 - nearly, halves, 1 - halves, np.arange(n) % 2, ordered, ordered[::-1]])
+    return np.stack(
+        [*random, nearly, 1 - nearly, halves, 1 - halves, np.arange(n) % 2, ordered, ordered[::-1]]
+    )
 
 
 def examples_of(q: int, inputs: Ints) -> Examples:
@@ -62,7 +76,9 @@ def sorts(decoder: Decoder, q: int, inputs: Ints) -> bool:
     return True
 
 
-def longest_sorted(lengths: Sequence[int], sorts_all: Callable[[int], bool]) -> tuple[int, int | None]:
+def longest_sorted(
+    lengths: Sequence[int], sorts_all: Callable[[int], bool]
+) -> tuple[int, int | None]:
     """The last length before the first failure, and that failure (None if there was none)."""
     longest = 0
     for n in lengths:
@@ -72,7 +88,9 @@ def longest_sorted(lengths: Sequence[int], sorts_all: Callable[[int], bool]) -> 
     return longest, None
 
 
-def real_format(number_format: str, layer_norm: bool, lengths: Sequence[int] = REAL_LENGTHS) -> dict[str, Any]:
+def real_format(
+    number_format: str, layer_norm: bool, lengths: Sequence[int] = REAL_LENGTHS
+) -> dict[str, Any]:
     def sorts_all(n: int) -> bool:
         decoder = build(make_plan(SYMBOLS, n, layer_norm, number_format)).eval()
         return sorts(decoder, SYMBOLS, hard_inputs(SYMBOLS, n))
@@ -90,8 +108,12 @@ def real_format(number_format: str, layer_norm: bool, lengths: Sequence[int] = R
 
 
 def strict(bits: int, q: int = 2) -> dict[str, Any]:
-    """The longest length in strict arithmetic; lengths are tried one by one around the powers of two."""
-    lengths = sorted({n for k in range(12) for n in (2**k - 1, 2**k, 2**k + 1, 2**k + 2) if n >= 1})
+    """The longest length in strict arithmetic; lengths are tried one by one around the powers of
+    two.
+    """
+    lengths = sorted(
+        {n for k in range(12) for n in (2**k - 1, 2**k, 2**k + 1, 2**k + 2) if n >= 1}
+    )
     lengths = [n for n in lengths if n <= LONGEST_STRICT]
 
     def sorts_all(n: int) -> bool:
@@ -103,16 +125,20 @@ def strict(bits: int, q: int = 2) -> dict[str, Any]:
 
 
 class Strict:
-    """The constructed model with every result, and every partial sum over keys, rounded to `bits` significant bits.
+    """The constructed model with every result, and every partial sum over keys, rounded to `bits`
+    significant bits.
 
-    The range of the exponent is that of float64. Sums within a token have a handful of terms and are rounded once.
+    The range of the exponent is that of float64. Sums within a token have a handful of terms and
+    are rounded once.
     """
 
     def __init__(self, plan: Plan, bits: int) -> None:
         self.q, self.bits = plan.coordinates.symbols, bits
         # Wider gaps between neighbouring symbols, as make_plan would give a format of so few bits.
         decoder = build(replace(plan, beta=plan.beta / (1 - 2.0**-bits * self.q)))
-        self.weights = {name: self._round(value.detach().numpy()) for name, value in decoder.named_parameters()}
+        self.weights = {
+            name: self._round(value.detach().numpy()) for name, value in decoder.named_parameters()
+        }
 
     def sorts(self, inputs: Ints) -> bool:
         answer = np.sort(inputs)
@@ -120,7 +146,9 @@ class Strict:
         for block in ("blocks.0.", "blocks.1."):
             x = self._round(x + self._attention(x, block + "attention."))
             hidden = self._linear(x, block + "mlp.up") + self.weights[block + "mlp.up.bias"]
-            x = self._round(x + self._linear(np.maximum(self._round(hidden), 0.0), block + "mlp.down"))
+            x = self._round(
+                x + self._linear(np.maximum(self._round(hidden), 0.0), block + "mlp.down")
+            )
         scores = self._linear(x[len(inputs) :], "heads.sort")
         return bool((scores.argmax(axis=1) == answer).all())
 

@@ -26,7 +26,9 @@ def precision_figure(results: dict[str, Any]) -> Figure:
         label="every addition rounded to b bits: the longest that sorts",
     )
     for norm, colour, shift in ((False, COLOURS[0], -0.3), (True, COLOURS[2], 0.3)):
-        _draw_formats(panel, [row for row in results["real"] if row["layer_norm"] == norm], colour, shift)
+        _draw_formats(
+            panel, [row for row in results["real"] if row["layer_norm"] == norm], colour, shift
+        )
     panel.set_yscale("log", base=2)
     panel.set_xlabel("significant bits b of a number")
     panel.set_ylabel("input length")
@@ -61,4 +63,11 @@ def _draw_formats(panel: Any, rows: list[dict[str, Any]], colour: str, shift: fl
         return
     for row in rows:
         place = (row["significand_bits"], row["refused_beyond"])
-        panel.annotate(row["format"], place, xytext=(0, 8), textcoords="offset points", ha="center", fontsize=8)
+        panel.annotate(
+            row["format"],
+            place,
+            xytext=(0, 8),
+            textcoords="offset points",
+            ha="center",
+            fontsize=8,
+        )

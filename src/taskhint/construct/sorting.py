@@ -1,7 +1,8 @@
-"""A transformer that sorts by construction: every weight is set by hand, through named coordinates.
+"""A transformer that sorts by construction: every weight is set by hand, through named
+coordinates.
 
-It is the paper's depth-2, two-head construction with its errors mended (docs/construction.md), in the Decoder that
-training uses, saved as an ordinary run.
+It is the paper's depth-2, two-head construction with its errors mended (docs/construction.md), in
+the Decoder that training uses, saved as an ordinary run.
 
     run = construct("runs/constructed", symbols=100, max_length=1000)
     run.solve([5, 17, 43, 17])
@@ -10,13 +11,14 @@ training uses, saved as an ordinary run.
 |---|---|
 | block 1, head 0 | every token looks for ⊥: "after ⊥" |
 | block 1, head 1 | candidates: ⊥ finds the smallest symbol of the input, a symbol finds itself |
-| block 1, MLP | marks a symbol by +1 before ⊥ and -1 after it, exactly; cleans up what attention left inexact |
-| block 2, head 0 | a symbol averages the marks of its own kind: (copies in - copies out) / (copies in + copies out) |
+| block 1, MLP | marks a symbol by +1 before ⊥ and -1 after it, exactly; cleans up |
+| block 2, head 0 | averages the marks of a symbol's own kind: (in - out) / (in + out) copies |
 | block 2, head 1 | a symbol finds the smallest one that is larger |
 | block 2, MLP | every position but ⊥ drops its candidates |
 | unembedding | symbol b scores candidate b + remaining b + successor b |
 
-Shapes: q symbols, V = q + 3 tokens, D width, K = q + 1 head width (one dimension per symbol and one for ⊥).
+Shapes: q symbols, V = q + 3 tokens, D width, K = q + 1 head width (one dimension per symbol and
+one for ⊥).
 """
 
 from __future__ import annotations
@@ -65,7 +67,9 @@ def construct(
 
 
 def recipe_for(plan: Plan) -> Recipe:
-    """What stands in the run's recipe.json. There is no training, so what it says of it means nothing."""
+    """What stands in the run's recipe.json. There is no training, so what it says of it means
+    nothing.
+    """
     coordinates = plan.coordinates
     model = ModelConfig(
         width=coordinates.width,
@@ -81,7 +85,9 @@ def recipe_for(plan: Plan) -> Recipe:
     return Recipe(
         name=NAME,
         scale="pocket",
-        task=Sort(lengths=Skewed(1, plan.max_length, plan.max_length), symbols=coordinates.symbols),
+        task=Sort(
+            lengths=Skewed(1, plan.max_length, plan.max_length), symbols=coordinates.symbols
+        ),
         model=model,
         optimiser=Adam(),
         learning_rate=1e-5,
@@ -108,7 +114,9 @@ def build(plan: Plan) -> Decoder:
     decoder = Decoder(recipe.model, recipe.task.vocab.size, [recipe.task.kind])
     weights: Weights = dict(decoder.named_parameters())
     for name, value in weights.items():
-        value.fill_(1.0 if name.endswith(".after.weight") else 0.0)  # the norms neither scale nor shift
+        value.fill_(
+            1.0 if name.endswith(".after.weight") else 0.0
+        )  # the norms neither scale nor shift
     _set_embedding(weights, plan)
     _set_first_attention(weights, plan)
     _set_first_mlp(weights, plan)
@@ -144,14 +152,19 @@ def _set_first_attention(weights: Weights, plan: Plan) -> None:
 
 
 def _set_first_mlp(weights: Weights, plan: Plan) -> None:
-    """No biases and no thresholds near 1: whatever rounding or leaks there were, symbols get a mark of exactly ±1.
+    """No biases and no thresholds near 1: whatever rounding or leaks there were, symbols get a
+    mark of exactly ±1.
 
     mark b      += 2 relu(token b - 2 after ⊥) - relu(token b)
     candidate b += relu(token b) - relu(candidate b - token ⊥)
     after ⊥     -= relu(after ⊥)
     """
     at, q = plan.coordinates, plan.coordinates.symbols
-    up, down, each = weights["blocks.0.mlp.up.weight"], weights["blocks.0.mlp.down.weight"], torch.eye(q)
+    up, down, each = (
+        weights["blocks.0.mlp.up.weight"],
+        weights["blocks.0.mlp.down.weight"],
+        torch.eye(q),
+    )
     before, here, found = slice(0, q), slice(q, 2 * q), slice(2 * q, 3 * q)
     up[before, :q] = up[here, :q] = up[found, at.candidate] = each
     up[before, at.after] = -2.0
@@ -203,19 +216,24 @@ def _set_unembedding(weights: Weights, plan: Plan) -> None:
 
 
 def _heads(weights: Weights, plan: Plan, block: int, unit: float) -> tuple[Tensor, Tensor]:
-    """(3, H, K, D) query, key and value maps and (D, H, K) output maps of a block's heads, after setting its β.
+    """(3, H, K, D) query, key and value maps and (D, H, K) output maps of a block's heads, after
+    setting its β.
 
-    Queries and keys come in units and their product is divided by √K: β undoes both, so that logits are β·ln m times
-    what stands in the maps.
+    Queries and keys come in units and their product is divided by √K: β undoes both, so that
+    logits are β·ln m times what stands in the maps.
     """
     size = plan.coordinates.symbols + 1
-    weights[f"blocks.{block}.attention.temperature.beta"].fill_(plan.beta * math.sqrt(size) / unit**2)
+    weights[f"blocks.{block}.attention.temperature.beta"].fill_(
+        plan.beta * math.sqrt(size) / unit**2
+    )
     maps = weights[f"blocks.{block}.attention.qkv"].view(3, 2, size, -1)
     return maps, weights[f"blocks.{block}.attention.out.weight"].view(-1, 2, size)
 
 
 def _ranks(q: int) -> Tensor:
-    """(q,) one less from each symbol to the next larger one. Centred: small numbers are rounded less."""
+    """(q,) one less from each symbol to the next larger one. Centred: small numbers are rounded
+    less.
+    """
     return (q - 1) / 2 - torch.arange(q)
 
 

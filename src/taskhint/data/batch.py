@@ -2,8 +2,9 @@
 
 Shapes: N input tokens of all examples, M of them in the tails, S scored ones, V symbols.
 
-The last token of an example is never an input: nothing is predicted from it. A group's `tail` is the number of last
-input positions that hold every prediction of its examples; the last block of a decoder computes nothing else.
+The last token of an example is never an input: nothing is predicted from it. A group's `tail` is
+the number of last input positions that hold every prediction of its examples; the last block of a
+decoder computes nothing else.
 """
 
 from __future__ import annotations
@@ -34,8 +35,11 @@ class Batch:
     tokens: Tensor  # (N,) inputs
     inputs: Tensor  # (N,) symbols before ⊥ in the token's example
     targets: Tensor  # (S,) the token that follows each scored position
-    scored: Tensor | None  # (S,) scored positions among the M tail positions; None if it is all of them
-    rows: Ints  # (examples,) which row of the given examples each one was, in the order of the groups
+    scored: (
+        Tensor | None
+    )  # (S,) scored positions among the M tail positions; None if it is all of them
+    # (examples,) which row of the given examples each one was, in the order of the groups
+    rows: Ints
     ids: Tensor | None = None  # (N,) position ids, where they were drawn for training
 
     def to(self, device: torch.device) -> Batch:
@@ -51,16 +55,23 @@ class Batch:
         )
 
     def with_drawn_ids(self, draw: Callable[[Ints, int], Ints | None]) -> Batch:
-        """With position ids for training: `draw` gets the rows of equally long examples and their length."""
+        """With position ids for training: `draw` gets the rows of equally long examples and their
+        length.
+        """
         ends = np.cumsum([group.count for group in self.groups])[:-1]
-        drawn = [draw(rows, g.length) for g, rows in zip(self.groups, np.split(self.rows, ends), strict=True)]
+        drawn = [
+            draw(rows, g.length)
+            for g, rows in zip(self.groups, np.split(self.rows, ends), strict=True)
+        ]
         found = [ids.ravel() for ids in drawn if ids is not None]
         return replace(self, ids=torch.from_numpy(np.concatenate(found))) if found else self
 
     @property
     def scored_per_example(self) -> Ints:
         """(examples,) how many predictions each example asks for, in the order of the groups."""
-        tails = np.repeat([group.tail for group in self.groups], [group.count for group in self.groups])
+        tails = np.repeat(
+            [group.tail for group in self.groups], [group.count for group in self.groups]
+        )
         if self.scored is None:
             return tails
         owners = np.repeat(np.arange(len(tails)), tails)
@@ -92,7 +103,9 @@ class _Piece:
 
 
 def _pieces(task: Task, parts: Iterable[Examples]) -> Iterable[_Piece]:
-    """One piece per part and size: a part has several sizes only where its answers differ in length."""
+    """One piece per part and size: a part has several sizes only where its answers differ in
+    length.
+    """
     first_row = 0
     for part in parts:
         scored = task.scored(part)
@@ -102,7 +115,9 @@ def _pieces(task: Task, parts: Iterable[Examples]) -> Iterable[_Piece]:
         first_row += len(part)
 
 
-def _piece(part: Examples, scored: np.ndarray[tuple[int, int], np.dtype[np.bool_]], rows: Ints, first: int) -> _Piece:
+def _piece(
+    part: Examples, scored: np.ndarray[tuple[int, int], np.dtype[np.bool_]], rows: Ints, first: int
+) -> _Piece:
     count, size = scored.shape
     tokens = part.tokens[rows, :size]
     tail = int(size - scored.any(axis=0).argmax())

@@ -1,7 +1,8 @@
 """A dataset is a function from (seed, index) to an example: any size, no disk, any order.
 
-A training set of N examples is visited in epochs, each in its own order. That order is a function too: a keyed
-permutation of 0..N-1 that can be asked for any place in it, so that a run can go on from any step.
+A training set of N examples is visited in epochs, each in its own order. That order is a function
+too: a keyed permutation of 0..N-1 that can be asked for any place in it, so that a run can go on
+from any step.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ _ROUNDS = 4
 
 @dataclass(frozen=True)
 class Dataset:
-    """`size` training examples of one task. `turn` is the task's place in its recipe: 0 for the main one."""
+    """`size` training examples of one task. `turn` is the task's place in its recipe: 0 for the
+    main one.
+    """
 
     task: Task
     seed: int
@@ -50,18 +53,25 @@ class Dataset:
             raise IndexError(f"an index is not in 0..{self.size - 1}")
         bits = RandomBits(self.seed, FIRST_TASK_STREAM + self.turn, rows)
         lengths = self.task.lengths.draw(bits)
-        # Every example reads on from the same word, so the parts share one cursor only within their own length.
+        # Every example reads on from the same word, so the parts share one cursor only within
+        # their own length.
         return [self.task.make(bits.fork(lengths == n), int(n)) for n in np.unique(lengths)]
 
     def places(self, start: int, count: int) -> Ints:
-        """The numbers of `count` examples from place `start` on, in a training that goes on over the epochs."""
+        """The numbers of `count` examples from place `start` on, in a training that goes on over
+        the epochs.
+        """
         place = np.arange(start, start + count)
         epoch = place // self.size
         within = place % self.size
-        return np.concatenate([self._shuffled(int(e), within[epoch == e]) for e in np.unique(epoch)])
+        return np.concatenate(
+            [self._shuffled(int(e), within[epoch == e]) for e in np.unique(epoch)]
+        )
 
     def _shuffled(self, epoch: int, places: Ints) -> Ints:
-        """The numbers at these places of an epoch: a Feistel permutation, walked until it lands inside the set."""
+        """The numbers at these places of an epoch: a Feistel permutation, walked until it lands
+        inside the set.
+        """
         half = max(1, (self.size - 1).bit_length() + 1) // 2
         inside = self._permuted(epoch, places.astype(np.uint64), half)
         while (outside := inside >= self.size).any():
@@ -80,10 +90,15 @@ class Dataset:
 
 
 def fresh_examples(task: Task, seed: int, length: int, start: int, count: int) -> Examples:
-    """Fresh examples of one length, from a stream that no training example shares under the same seed."""
+    """Fresh examples of one length, from a stream that no training example shares under the same
+    seed.
+    """
     if not 1 <= length <= MAX_TEST_LENGTH:
         raise UserError(f"length {length} is not in 1..{MAX_TEST_LENGTH}")
     if start + count > MAX_TEST_EXAMPLES:
-        raise UserError(f"{start + count} test examples of one length are too many; at most {MAX_TEST_EXAMPLES}")
+        raise UserError(
+            f"{start + count} test examples of one length are too many; at most "
+            f"{MAX_TEST_EXAMPLES}"
+        )
     indices = (length << TEST_EXAMPLE_BITS) + np.arange(start, start + count)
     return task.make(RandomBits(seed, TEST_STREAM, indices), length)

@@ -1,7 +1,9 @@
-"""Not reading on behind a first error: the beginning of each answer first, the whole of it only where that is right.
+"""Not reading on behind a first error: the beginning of each answer first, the whole of it only
+where that is right.
 
-A model that fails at some length mostly fails early in the answer, and then prompt and beginning give the verdict at
-half the price. It never changes a verdict: tokens do not see those that follow them.
+A model that fails at some length mostly fails early in the answer, and then prompt and beginning
+give the verdict at half the price. It never changes a verdict: tokens do not see those that follow
+them.
 
 Shapes: B examples.
 """
@@ -15,7 +17,9 @@ from taskhint.model.decoder import Decoder
 from taskhint.tasks.random_bits import Ints
 from taskhint.tasks.task import Examples, Task
 
-ANSWER_WEIGHT = 2.0  # what a token of the answer costs, a prompt's being 1: the last block computes it in full
+ANSWER_WEIGHT = (
+    2.0  # what a token of the answer costs, a prompt's being 1: the last block computes it in full
+)
 SHARES = (16, 8, 4, 2)
 WORTHWHILE = 0.9
 
@@ -26,8 +30,13 @@ def can_be_cut(decoder: Decoder, task: Task) -> bool:
 
 
 def best_bite(examples: Examples, first_errors: Ints) -> int | None:
-    """How many tokens of each answer to judge first, going by these first errors; None if all at once is cheaper."""
-    prompt, answer = float(examples.prompts.mean()), float((examples.sizes - examples.prompts).mean())
+    """How many tokens of each answer to judge first, going by these first errors; None if all at
+    once is cheaper.
+    """
+    prompt, answer = (
+        float(examples.prompts.mean()),
+        float((examples.sizes - examples.prompts).mean()),
+    )
     whole = prompt + ANSWER_WEIGHT * answer
     costs = {}
     for share in SHARES:
@@ -46,4 +55,9 @@ def beginnings(examples: Examples, bite: int) -> Examples:
 
 
 def chosen_rows(examples: Examples, chosen: npt.NDArray[np.bool_] | slice) -> Examples:
-    return Examples(examples.tokens[chosen], examples.prompts[chosen], examples.sizes[chosen], examples.inputs[chosen])
+    return Examples(
+        examples.tokens[chosen],
+        examples.prompts[chosen],
+        examples.sizes[chosen],
+        examples.inputs[chosen],
+    )

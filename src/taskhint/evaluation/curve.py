@@ -1,4 +1,6 @@
-"""Accuracy (with interval) and edit distance, keyed by length and test distribution; and the files that keep them."""
+"""Accuracy (with interval) and edit distance, keyed by length and test distribution; and the files
+that keep them.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ class Score:
         return float(low), float(high)
 
     def says_more(self, other: Score) -> bool:
-        """Whether it stands on more sequences of the same stream, or on as many and alone has the edit distance."""
+        """Whether it stands on more sequences of the same stream, or on as many and alone has the
+        edit distance.
+        """
         if self.examples != other.examples:
             return self.examples > other.examples
         return self.edit_distance is not None and other.edit_distance is None
@@ -78,7 +82,9 @@ class LengthCurve:
             "seed": self.seed,
             "step": self.step,
             "examples": examples.pop() if len(examples) == 1 else None,
-            "lengths": {str(length): self.scores[length].to_json() for length in sorted(self.scores)},
+            "lengths": {
+                str(length): self.scores[length].to_json() for length in sorted(self.scores)
+            },
         }
 
     @classmethod
@@ -88,7 +94,9 @@ class LengthCurve:
             counts = {name: data[name] for name in ("seed", "step")}
             scores = {int(length): _score(entry) for length, entry in data["lengths"].items()}
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise UserError(f"{where} is damaged: it is not an evaluation ({str(error)[:80]})") from None
+            raise UserError(
+                f"{where} is damaged: it is not an evaluation ({str(error)[:80]})"
+            ) from None
         if (
             not all(isinstance(text, str) and text.isprintable() for text in texts.values())
             or not all(type(n) is int and 0 <= n <= LARGEST for n in counts.values())
@@ -101,9 +109,16 @@ class LengthCurve:
 def _score(entry: Any) -> Score:
     distance = entry.get("edit_distance")
     examples, right = entry["examples"], entry["right"]
-    if type(examples) is not int or type(right) is not int or not 0 <= right <= examples <= LARGEST or examples < 1:
+    if (
+        type(examples) is not int
+        or type(right) is not int
+        or not 0 <= right <= examples <= LARGEST
+        or examples < 1
+    ):
         raise ValueError("counts")
-    if distance is not None and (type(distance) not in (int, float) or not 0 <= distance <= LARGEST):
+    if distance is not None and (
+        type(distance) not in (int, float) or not 0 <= distance <= LARGEST
+    ):
         raise ValueError("edit distance")
     return Score(examples, right, None if distance is None else float(distance))
 
@@ -113,7 +128,9 @@ def curve_path(run: Path, step: int, distribution: str) -> Path:
 
 
 def save_curve(run: Path, curve: LengthCurve) -> Path:
-    """Keep a curve with the run, beside the lengths that were measured before; of two scores the one that says more."""
+    """Keep a curve with the run, beside the lengths that were measured before; of two scores the
+    one that says more.
+    """
     path = curve_path(run, curve.step, curve.distribution)
     with one_at_a_time(run / "evaluations"):
         if path.exists():
@@ -122,7 +139,11 @@ def save_curve(run: Path, curve: LengthCurve) -> Path:
             except UserError as error:
                 warn(f"{error}; only what is measured now is kept")
                 older = {}
-            kept = {n: score for n, score in older.items() if n not in curve.scores or score.says_more(curve[n])}
+            kept = {
+                n: score
+                for n, score in older.items()
+                if n not in curve.scores or score.says_more(curve[n])
+            }
             curve = replace(curve, scores={**curve.scores, **kept})
         write_atomically(path, json_bytes(curve.to_json()))
     return path
@@ -133,12 +154,17 @@ def load_curves(run: Path) -> list[LengthCurve]:
     folders = sorted((run / "evaluations").glob("step-*"))
     if not folders:
         return []
-    return [LengthCurve.from_json(read_json(path), str(path)) for path in sorted(folders[-1].glob("*.json"))]
+    return [
+        LengthCurve.from_json(read_json(path), str(path))
+        for path in sorted(folders[-1].glob("*.json"))
+    ]
 
 
 def curve_table(curve: LengthCurve) -> str:
     """One curve, a row per length."""
-    title = f"{curve.recipe}, seed {curve.seed}, {curve.step} updates, {curve.distribution} sequences"
+    title = (
+        f"{curve.recipe}, seed {curve.seed}, {curve.step} updates, {curve.distribution} sequences"
+    )
     header = ["length", "accuracy %", "95% interval", "sequences"]
     rows = []
     for length, score in sorted(curve.scores.items()):

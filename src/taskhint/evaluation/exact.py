@@ -1,8 +1,9 @@
 """Exact full-sequence accuracy in one forward pass.
 
-Greedy decoding is right to the end exactly when the most likely token is right at every step given the right ones
-before it. So one pass over prompt and right answer gives the verdict, and nothing is decoded. For the edit distance
-only the failed examples are decoded, and only from their first error on: until there the answer is the right one.
+Greedy decoding is right to the end exactly when the most likely token is right at every step given
+the right ones before it. So one pass over prompt and right answer gives the verdict, and nothing
+is decoded. For the edit distance only the failed examples are decoded, and only from their first
+error on: until there the answer is the right one.
 
 Shapes: B examples, T tokens, A answer tokens.
 """
@@ -34,10 +35,14 @@ TOKENS_AT_ONCE = 1 << 12  # few enough to stay in the processor's caches
 
 @dataclass(frozen=True)
 class Verdicts:
-    """For each example: the tokens that a single pass predicts for its answer, and where the first wrong one stands."""
+    """For each example: the tokens that a single pass predicts for its answer, and where the first
+    wrong one stands.
+    """
 
     predicted: list[Ints]  # of each example, (A,) predictions given the right tokens before them
-    first_error: Ints  # (B,) place of the first wrong prediction among the scored ones; -1 if there is none
+    first_error: (
+        Ints  # (B,) place of the first wrong prediction among the scored ones; -1 if there is none
+    )
 
 
 def evaluate(
@@ -48,18 +53,24 @@ def evaluate(
     edit_distance: bool = False,
     progress: bool = False,
 ) -> LengthCurve:
-    """Measure a run's newest checkpoint on fresh examples of its main task, and keep the result with the run."""
+    """Measure a run's newest checkpoint on fresh examples of its main task, and keep the result
+    with the run.
+    """
     run = run if isinstance(run, Run) else load(run)
     if not lengths or any(length < 1 for length in lengths):
         raise UserError("lengths must be whole numbers of at least 1")
     if examples < 1:
         raise UserError(f"--examples {examples} is too few; at least 1")
     task = run.task.for_test(distribution)
-    bar = Progress(len(lengths) * examples, f"evaluate {distribution}", shown=progress, unit="sequence")
+    bar = Progress(
+        len(lengths) * examples, f"evaluate {distribution}", shown=progress, unit="sequence"
+    )
     scores: dict[int, Score] = {}
     with bar:
         for length in sorted(set(lengths)):
-            scores[length] = score(run.model, task, run.recipe.seed, length, examples, edit_distance, bar)
+            scores[length] = score(
+                run.model, task, run.recipe.seed, length, examples, edit_distance, bar
+            )
             bar.base += examples
     curve = LengthCurve(
         run=str(run.path),
@@ -83,11 +94,17 @@ def score(
     edit_distance: bool,
     progress: Progress | None = None,
 ) -> Score:
-    """How the model does on fresh sequences of one length. Where the first of them fail early, so judge the others."""
+    """How the model does on fresh sequences of one length. Where the first of them fail early, so
+    judge the others.
+    """
     first = min(examples, sequences_at_once(fresh_examples(task, seed, length, 0, 1)))
     some = fresh_examples(task, seed, length, 0, first)
     verdicts = judge(decoder, task, some)
-    bite = None if edit_distance or not can_be_cut(decoder, task) else best_bite(some, verdicts.first_error)
+    bite = (
+        None
+        if edit_distance or not can_be_cut(decoder, task)
+        else best_bite(some, verdicts.first_error)
+    )
     at_once = first if bite is None else sequences_at_once(beginnings(some, bite))
 
     def part(start: int) -> tuple[int, int, int]:
@@ -136,13 +153,17 @@ def judge(decoder: Decoder, task: Task, examples: Examples) -> Verdicts:
     return Verdicts([by_group[place] for place in np.argsort(batch.rows)], first)
 
 
-def decode_failed(decoder: Decoder, task: Task, examples: Examples, verdicts: Verdicts) -> dict[int, list[int]]:
+def decode_failed(
+    decoder: Decoder, task: Task, examples: Examples, verdicts: Verdicts
+) -> dict[int, list[int]]:
     """What greedy decoding answers, for each failed example by its row.
 
     Failed examples whose first error stands at the same place are decoded together.
     """
     if task.given:
-        raise UserError(f"answers of task {task.kind!r} contain given tokens; its edit distance is not defined")
+        raise UserError(
+            f"answers of task {task.kind!r} contain given tokens; its edit distance is not defined"
+        )
     answers: dict[int, list[int]] = {}
     failed = np.flatnonzero(verdicts.first_error >= 0)
     keys = np.stack([verdicts.first_error, examples.prompts, examples.sizes], axis=1)[failed]
@@ -152,7 +173,9 @@ def decode_failed(decoder: Decoder, task: Task, examples: Examples, verdicts: Ve
         begun = np.concatenate([examples.tokens[rows, : prompt + first], wrong], axis=1)
         left = int(size - prompt - first - 1)
         inputs = torch.from_numpy(examples.inputs[rows])
-        rest = greedy(decoder, task.kind, torch.from_numpy(begun), left, inputs, sequence=int(size))
+        rest = greedy(
+            decoder, task.kind, torch.from_numpy(begun), left, inputs, sequence=int(size)
+        )
         for row, start, end in zip(rows, begun[:, prompt:], rest.tolist(), strict=True):
             answers[int(row)] = [*start.tolist(), *end]
     return answers

@@ -1,4 +1,6 @@
-"""Curves over seeds, from the result files of runs: what figures, tables and reports show. Reads no model."""
+"""Curves over seeds, from the result files of runs: what figures, tables and reports show. Reads
+no model.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,8 @@ from taskhint.system.tables import text_table
 class Point:
     """The mean accuracy of all seeds at one length, its 95% interval, and what it rests on.
 
-    With several seeds the interval is Student's t over their accuracies; with one it is Wilson's over the sequences,
-    and says nothing of other seeds.
+    With several seeds the interval is Student's t over their accuracies; with one it is Wilson's
+    over the sequences, and says nothing of other seeds.
     """
 
     mean: float
@@ -50,7 +52,10 @@ def find_runs(directory: Path) -> list[tuple[Path, Recipe]]:
     paths = sorted(path.parent for path in directory.rglob("recipe.json"))
     if not paths:
         raise UserError(f"{directory} holds no run")
-    return [(path, Recipe.from_json(read_json(path / "recipe.json"), f"{path}/recipe.json")) for path in paths]
+    return [
+        (path, Recipe.from_json(read_json(path / "recipe.json"), f"{path}/recipe.json"))
+        for path in paths
+    ]
 
 
 def summarise(runs: Iterable[tuple[Path, Recipe]]) -> list[Series]:
@@ -77,7 +82,9 @@ def _labels(recipes: Iterable[Recipe]) -> dict[Recipe, str]:
     labels = {}
     for recipe in all_recipes:
         others = [other for other in all_recipes if other.name == recipe.name]
-        keys = sorted({key for other in others for key in recipe.differences(other)} - _UPDATE_KEYS)
+        keys = sorted(
+            {key for other in others for key in recipe.differences(other)} - _UPDATE_KEYS
+        )
         parts = [f"{key} {recipe.setting(key)}" for key in keys]
         if len({(other.steps, other.main_updates) for other in others}) > 1:
             parts.insert(0, updates_text(recipe))
@@ -87,7 +94,11 @@ def _labels(recipes: Iterable[Recipe]) -> dict[Recipe, str]:
 
 def updates_text(recipe: Recipe) -> str:
     share = int(recipe.steps * recipe.main_share())
-    return f"{share} main + {recipe.steps - share} hint updates" if recipe.hints else f"{share} updates"
+    return (
+        f"{share} main + {recipe.steps - share} hint updates"
+        if recipe.hints
+        else f"{share} updates"
+    )
 
 
 def _point(scores: list[Score]) -> Point:
@@ -104,15 +115,21 @@ def t_interval(values: Sequence[float], most: float = 1.0) -> tuple[float, float
     from scipy.stats import t
 
     mean = sum(values) / len(values)
-    spread = math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1) / len(values))
+    spread = math.sqrt(
+        sum((value - mean) ** 2 for value in values) / (len(values) - 1) / len(values)
+    )
     half = float(t.ppf(0.975, len(values) - 1)) * spread
     return max(0.0, mean - half), min(most, mean + half)
 
 
 def series_table(series: Sequence[Series]) -> str:
-    """All curves, a table per test distribution, a row per recipe: accuracy in percent by length."""
+    """All curves, a table per test distribution, a row per recipe: accuracy in
+    percent by length.
+    """
     text = ""
-    for distribution in sorted({one.distribution for one in series}, key=lambda name: (name != "uniform", name)):
+    for distribution in sorted(
+        {one.distribution for one in series}, key=lambda name: (name != "uniform", name)
+    ):
         chosen = [one for one in series if one.distribution == distribution]
         lengths = sorted({length for one in chosen for length in one.points})
         rows = [[one.label, *(_percent(one, length) for length in lengths)] for one in chosen]

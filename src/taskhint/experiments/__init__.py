@@ -9,7 +9,9 @@ from taskhint.experiments.paper_increment import EXPERIMENTS as INCREMENT
 from taskhint.experiments.paper_sort import EXPERIMENTS as SORT
 from taskhint.system.errors import UserError, nearest
 
-EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in (*SORT, *BEST, *INCREMENT, *HINTS)}
+EXPERIMENTS: dict[str, Experiment] = {
+    experiment.name: experiment for experiment in (*SORT, *BEST, *INCREMENT, *HINTS)
+}
 
 
 def find_experiment(name: str) -> Experiment:

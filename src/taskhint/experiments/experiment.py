@@ -1,4 +1,6 @@
-"""What an experiment is: a question, the recipes that are compared, what is measured, and what the paper says."""
+"""What an experiment is: a question, the recipes that are compared, what is measured, and what the
+paper says.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ MECHANISMS: tuple[Quantity, ...] = ("min-finding", "identity+successor")
 
 @dataclass(frozen=True)
 class Arm:
-    """One line of a figure: a named recipe with some settings changed, and a multiple of its usual updates."""
+    """One line of a figure: a named recipe with some settings changed, and a multiple of its usual
+    updates.
+    """
 
     label: str
     recipe: str
@@ -26,8 +30,14 @@ class Arm:
     counterpart: str = ""  # the paper's recipe nearest to it, if that has another name
 
     def at(self, scale: Scale) -> Recipe:
-        recipe = find_recipe(self.recipe, scale).with_settings(self.pocket if scale == "pocket" else self.paper)
-        return recipe if self.updates == 1.0 else recipe.with_steps(round(recipe.steps * self.updates))
+        recipe = find_recipe(self.recipe, scale).with_settings(
+            self.pocket if scale == "pocket" else self.paper
+        )
+        return (
+            recipe
+            if self.updates == 1.0
+            else recipe.with_steps(round(recipe.steps * self.updates))
+        )
 
     @property
     def paper_recipe(self) -> Recipe:
@@ -136,12 +146,18 @@ class Experiment:
         """What the paper prints of an arm in a panel, by length."""
         if panel.quantity != "accuracy":
             return {}
-        return {p.length: p for p in self.published if (p.arm, p.distribution) == (arm, panel.distribution)}
+        return {
+            p.length: p
+            for p in self.published
+            if (p.arm, p.distribution) == (arm, panel.distribution)
+        }
 
     @property
     def distributions(self) -> dict[str, bool]:
         """Every test distribution, and whether its edit distance is wanted."""
-        wanted = {panel.distribution: False for panel in self.panels if panel.quantity not in MECHANISMS}
+        wanted = {
+            panel.distribution: False for panel in self.panels if panel.quantity not in MECHANISMS
+        }
         for panel in self.panels:
             if panel.quantity == "edit distance":
                 wanted[panel.distribution] = True

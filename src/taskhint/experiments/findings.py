@@ -1,4 +1,6 @@
-"""What a directory of results says about an experiment. Runs are found by their recipes, wherever they stand."""
+"""What a directory of results says about an experiment. Runs are found by their recipes, wherever
+they stand.
+"""
 
 from __future__ import annotations
 
@@ -70,12 +72,16 @@ class Cell:
 
     @property
     def interval(self) -> tuple[float, float]:
-        return t_interval(self.values, self.most) if len(self.values) > 1 else (self.mean, self.mean)
+        return (
+            t_interval(self.values, self.most) if len(self.values) > 1 else (self.mean, self.mean)
+        )
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Whether a claim of the paper holds here: yes, no, or (None) not to be told from these seeds."""
+    """Whether a claim of the paper holds here: yes, no, or (None) not to be told from
+    these seeds.
+    """
 
     text: str
     holds: bool | None
@@ -92,7 +98,9 @@ class Finding:
     def cell(self, arm: str, panel: Panel, length: int) -> Cell | None:
         found = (seed.value(panel, length) for seed in self.seeds[arm])
         values = tuple(value for value in found if value is not None)
-        return Cell(values, length if panel.quantity == "edit distance" else 1.0) if values else None
+        return (
+            Cell(values, length if panel.quantity == "edit distance" else 1.0) if values else None
+        )
 
     @property
     def fewest_seeds(self) -> int:
@@ -120,33 +128,56 @@ class Finding:
         held = sum(outcome.holds is True for outcome in self.outcomes)
         if not self.fewest_seeds:
             return "not measured in full"
-        if self.fewest_seeds == 1 and any(isinstance(claim, Better | NotBetter) for claim in self.experiment.claims):
+        if self.fewest_seeds == 1 and any(
+            isinstance(claim, Better | NotBetter) for claim in self.experiment.claims
+        ):
             return "one seed cannot tell"
         all_, some, none = BEYOND_WORDS if self.experiment.beyond else PAPER_WORDS
         return all_ if held == len(self.outcomes) else some if held else none
 
     @property
     def different_settings(self) -> list[str]:
-        """Settings that are not the paper's: a line for those of all arms, then one for every arm with more."""
+        """Settings that are not the paper's: a line for those of all arms, then one for every arm
+        with more.
+        """
         by_arm = {arm.label: self._differences(arm) for arm in self.experiment.arms}
-        shared = [one for one in next(iter(by_arm.values())) if all(one in more for more in by_arm.values())]
-        own = {label: [one for one in settings if one not in shared] for label, settings in by_arm.items()}
+        shared = [
+            one
+            for one in next(iter(by_arm.values()))
+            if all(one in more for more in by_arm.values())
+        ]
+        own = {
+            label: [one for one in settings if one not in shared]
+            for label, settings in by_arm.items()
+        }
         return [
             "; ".join(shared) or "none in all arms",
             *(f"{label}: {'; '.join(settings)}" for label, settings in own.items() if settings),
         ]
 
     def _differences(self, arm: Arm) -> list[str]:
-        """As `key ours (paper's)`. Keys that only the paper has belong to a kind that is named as different."""
+        """As `key ours (paper's)`. Keys that only the paper has belong to a kind that is named as
+        different.
+        """
         ours = arm.at(self.scale)
-        papers = arm.paper_recipe if self.experiment.beyond else arm.paper_recipe.with_settings(arm.paper)
-        keys = (key for key in ours.differences(papers) if key not in ("name", "scale", "log_every"))
+        papers = (
+            arm.paper_recipe
+            if self.experiment.beyond
+            else arm.paper_recipe.with_settings(arm.paper)
+        )
+        keys = (
+            key for key in ours.differences(papers) if key not in ("name", "scale", "log_every")
+        )
         return [
-            f"{key} {ours.setting(key)} (paper {papers.setting(key) or 'none'})" for key in keys if ours.setting(key)
+            f"{key} {ours.setting(key)} (paper {papers.setting(key) or 'none'})"
+            for key in keys
+            if ours.setting(key)
         ]
 
 
-def find_all(directory: Path, experiments: Iterable[Experiment], scale: Scale = "pocket") -> list[Finding]:
+def find_all(
+    directory: Path, experiments: Iterable[Experiment], scale: Scale = "pocket"
+) -> list[Finding]:
     """A finding for every experiment of which the directory has at least one run."""
     runs = find_runs(directory)
     by_recipe: dict[str, dict[int, Path]] = {}
@@ -159,7 +190,9 @@ def find_all(directory: Path, experiments: Iterable[Experiment], scale: Scale = 
         seeds = {}
         for arm in experiment.arms:
             paths = by_recipe.get(_key(arm.at(scale)), {})
-            seeds[arm.label] = tuple(_load(seed, path, loaded) for seed, path in sorted(paths.items()))
+            seeds[arm.label] = tuple(
+                _load(seed, path, loaded) for seed, path in sorted(paths.items())
+            )
         if any(seeds.values()):
             findings.append(Finding(experiment, scale, seeds))
     return findings
@@ -171,7 +204,9 @@ def _key(recipe: Recipe) -> str:
 
 def _load(seed: int, path: Path, loaded: dict[Path, Seed]) -> Seed:
     if path not in loaded:
-        loaded[path] = Seed(seed, {curve.distribution: curve for curve in load_curves(path)}, load_shares(path))
+        loaded[path] = Seed(
+            seed, {curve.distribution: curve for curve in load_curves(path)}, load_shares(path)
+        )
     return loaded[path]
 
 
@@ -181,11 +216,16 @@ def _outcome(finding: Finding, claim: Claim) -> Outcome:
     below = isinstance(claim, AtMost)
     quantity: Quantity = "accuracy" if isinstance(claim, AtMost) else claim.quantity
     cell = finding.cell(claim.arm, Panel(quantity, claim.distribution), claim.length)
-    wanted = f"{claim.arm} {'below' if below else 'reaches'} {claim.percent:g}%{_where(claim)}{_what(quantity)}"
+    wanted = (
+        f"{claim.arm} {'below' if below else 'reaches'} "
+        f"{claim.percent:g}%{_where(claim)}{_what(quantity)}"
+    )
     if cell is None:
         return Outcome(f"{wanted}: not measured", None)
     mean = 100 * cell.mean
-    return Outcome(f"{wanted}: {mean:.1f}%", mean < claim.percent if below else mean >= claim.percent)
+    return Outcome(
+        f"{wanted}: {mean:.1f}%", mean < claim.percent if below else mean >= claim.percent
+    )
 
 
 def _compare(finding: Finding, claim: Better | NotBetter) -> Outcome:
@@ -194,22 +234,31 @@ def _compare(finding: Finding, claim: Better | NotBetter) -> Outcome:
     else:
         first, second, quantity = claim.other, claim.base, "accuracy"
     panel = Panel(quantity, claim.distribution)
-    ours, theirs = finding.cell(first, panel, claim.length), finding.cell(second, panel, claim.length)
+    ours, theirs = (
+        finding.cell(first, panel, claim.length),
+        finding.cell(second, panel, claim.length),
+    )
     says = "better than" if isinstance(claim, Better) else "not better than"
     wanted = f"{first} {says} {second}{_where(claim)}{_what(quantity)}"
     if ours is None or theirs is None:
         return Outcome(f"{wanted}: not measured", None)
     sign = -1.0 if quantity == "edit distance" else 1.0
-    difference = clear_difference([sign * x for x in ours.values], [sign * x for x in theirs.values])
+    difference = clear_difference(
+        [sign * x for x in ours.values], [sign * x for x in theirs.values]
+    )
     if isinstance(claim, Better):
         holds = {1: True, 0: None, -1: False}[difference]
     else:
         holds = None if max(ours.mean, theirs.mean) < FLOOR else difference <= 0
-    return Outcome(f"{wanted}: {_number(ours, quantity)} against {_number(theirs, quantity)}", holds)
+    return Outcome(
+        f"{wanted}: {_number(ours, quantity)} against {_number(theirs, quantity)}", holds
+    )
 
 
 def _where(claim: Claim) -> str:
-    return f" at {claim.length}" + (f" on {claim.distribution}" if claim.distribution != "uniform" else "")
+    return f" at {claim.length}" + (
+        f" on {claim.distribution}" if claim.distribution != "uniform" else ""
+    )
 
 
 def _what(quantity: Quantity) -> str:
@@ -221,7 +270,9 @@ def _number(cell: Cell, quantity: Quantity) -> str:
 
 
 def clear_difference(first: Sequence[float], second: Sequence[float]) -> int:
-    """1 if the first mean is larger, -1 if smaller, 0 if Welch's 95% interval of the difference holds zero."""
+    """1 if the first mean is larger, -1 if smaller, 0 if Welch's 95% interval of the difference
+    holds zero.
+    """
     if min(len(first), len(second)) < 2:
         return 0
     gap, half = welch(first, second)
@@ -229,7 +280,9 @@ def clear_difference(first: Sequence[float], second: Sequence[float]) -> int:
 
 
 def welch(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
-    """The difference of two means, and half the width of its 95% interval. At least two values each."""
+    """The difference of two means, and half the width of its 95% interval. At least two values
+    each.
+    """
     from scipy.stats import t
 
     gap = fmean(first) - fmean(second)

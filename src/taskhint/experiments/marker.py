@@ -1,4 +1,6 @@
-"""The file that says which experiments a directory of `taskhint reproduce` holds, and at which scale."""
+"""The file that says which experiments a directory of `taskhint reproduce` holds, and at which
+scale.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Where the successor hint helps and where it hurts: the paper's central claim in other regimes.
 
-A hinted run shares its updates between two tasks. So it is compared twice: with a run without the hint of as many
-updates in all, and with one of as many updates of the main task, which is half of them.
+A hinted run shares its updates between two tasks. So it is compared twice: with a run without the
+hint of as many updates in all, and with one of as many updates of the main task, which is half of
+them.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ INSIDE = tuple(Panel(mechanism) for mechanism in MECHANISMS)
 
 HINTED = Arm("hint, every second update", "sort/successor-tempered")
 RARER = "main_updates=3"
-UNASKED, COUNTED = (f"hints.successor.task.repeated={repeated}" for repeated in ("unasked", "counted"))
+UNASKED, COUNTED = (
+    f"hints.successor.task.repeated={repeated}" for repeated in ("unasked", "counted")
+)
 
 
 def _variants(name: str, question: str, variants: dict[str, tuple[str, ...]]) -> Experiment:
@@ -64,7 +67,9 @@ def _variants(name: str, question: str, variants: dict[str, tuple[str, ...]]) ->
 
 def _main_share(changed: tuple[str, ...]) -> float:
     """Which part of the updates is left to the main task."""
-    turns = next((int(one.partition("=")[2]) for one in changed if one.startswith("main_updates=")), 1)
+    turns = next(
+        (int(one.partition("=")[2]) for one in changed if one.startswith("main_updates=")), 1
+    )
     return turns / (turns + 1)
 
 
@@ -77,15 +82,27 @@ def _regime(
     more: tuple[Panel, ...] = (),
     remark: str = "",
 ) -> Experiment:
-    """With the hint, for so many times the usual updates, and without it for as many and for half as many."""
-    plain, hinted = ("sort/tempered", "sort/successor-tempered") if tempered else ("sort/standard", "sort/successor")
+    """With the hint, for so many times the usual updates, and without it for as many and for half
+    as many.
+    """
+    plain, hinted = (
+        ("sort/tempered", "sort/successor-tempered")
+        if tempered
+        else ("sort/standard", "sort/successor")
+    )
     totals = sorted({*amounts, *(amount / 2 for amount in amounts)})
     return Experiment(
         name=name,
         question=question,
         arms=(
-            *(Arm(f"no hint{AMOUNTS[amount]}", plain, settings, updates=amount) for amount in totals),
-            *(Arm(f"hint{AMOUNTS[amount]}", hinted, settings, updates=amount) for amount in amounts),
+            *(
+                Arm(f"no hint{AMOUNTS[amount]}", plain, settings, updates=amount)
+                for amount in totals
+            ),
+            *(
+                Arm(f"hint{AMOUNTS[amount]}", hinted, settings, updates=amount)
+                for amount in amounts
+            ),
         ),
         panels=(*ACCURACY, *more),
         lengths=LENGTHS,
@@ -103,12 +120,16 @@ def _regime(
 
 FASTER = _regime(
     "hint-adam-faster",
-    "Does it help with Adam at six times that rate, long after plain training is perfect at the training lengths?",
+    "Does it help with Adam at six times that rate, long after plain training is perfect at the "
+    "training lengths?",
     (4.0,),
     FASTER_ADAM,
-    remark="Without the hint this comes to the paper's own numbers for plain training: 88.5% at length 50 and 1.4% at "
-    "100 (the paper: 89% and 0%). With the hint, length 20 is not learned in as many updates (57% to 82%): it stands "
-    "in the way of the main task. The rate is the better of two by the loss of plain training at length 20 "
+    remark="Without the hint this comes to the paper's own numbers for plain training: 88.5% at "
+    "length 50 and 1.4% at "
+    "100 (the paper: 89% and 0%). With the hint, length 20 is not learned in as many updates "
+    "(57% to 82%): it stands "
+    "in the way of the main task. The rate is the better of two by the loss of plain training "
+    "at length 20 "
     "(results/search/adam.json).",
 )
 *FASTER_PLAIN, FASTER_HINTED = (arm.label for arm in FASTER.arms)
@@ -148,9 +169,12 @@ EXPERIMENTS = (
         "Does it help long after the training lengths are perfect?",
         (4.0,),
         more=INSIDE,
-        remark="With the hint, Identity+Successor stays where plain training loses it. Min-finding in 39, 51 and 63% "
-        "of sequences at 50, 70 and 100 is what a model has that shows the smallest symbol of all, whatever the input: "
-        "the plain model's numbers are about those. Mechanisms are counted on 200 sequences, accuracy on 1,000.",
+        remark="With the hint, Identity+Successor stays where plain training loses it. "
+        "Min-finding in 39, 51 and 63% "
+        "of sequences at 50, 70 and 100 is what a model has that shows the smallest symbol of "
+        "all, whatever the input: "
+        "the plain model's numbers are about those. Mechanisms are counted on 200 sequences, "
+        "accuracy on 1,000.",
     ),
     _regime(
         "hint-long-tempered",
@@ -158,18 +182,24 @@ EXPERIMENTS = (
         (4.0,),
         tempered=True,
         more=INSIDE,
-        remark="At 100 every hinted seed is ahead of every one of as many updates in all, by a little less than what "
-        "three seeds can tell. Identity+Successor falls as training goes on, far less with the hint than without, "
-        "though here accuracy does not fall with it. Mechanisms are counted on 200 sequences, accuracy on 1,000.",
+        remark="At 100 every hinted seed is ahead of every one of as many updates in all, by a "
+        "little less than what "
+        "three seeds can tell. Identity+Successor falls as training goes on, far less with the "
+        "hint than without, "
+        "though here accuracy does not fall with it. Mechanisms are counted on 200 sequences, "
+        "accuracy on 1,000.",
     ),
     _regime(
         "hint-adam",
         "Does it help with Adam, the paper's optimiser?",
         (2.0, 6.0),
         ADAM,
-        remark="After six times the updates every hinted seed is behind every one of as many updates in all at length "
-        "50, and on average ahead of those of as many updates of the main task; three seeds can tell neither. Without "
-        "the hint, Adam gains at 50 as it goes on. The learning rate is 0.001, where the paper has 0.00001 and larger "
+        remark="After six times the updates every hinted seed is behind every one of as many "
+        "updates in all at length "
+        "50, and on average ahead of those of as many updates of the main task; three seeds can "
+        "tell neither. Without "
+        "the hint, Adam gains at 50 as it goes on. The learning rate is 0.001, where the paper "
+        "has 0.00001 and larger "
         "models.",
     ),
     _regime(
@@ -178,19 +208,28 @@ EXPERIMENTS = (
         (4.0,),
         ADAM,
         tempered=True,
-        remark="At 50 the hinted models are behind those of as many updates in all and ahead of those of as many "
-        "updates of the main task, both within the spread of the seeds: one of them has 7% there, the others 65%. That "
+        remark="At 50 the hinted models are behind those of as many updates in all and ahead of "
+        "those of as many "
+        "updates of the main task, both within the spread of the seeds: one of them has 7% "
+        "there, the others 65%. That "
         "one has not quite learned length 20 yet (93%).",
     ),
     FASTER,
     Experiment(
         name="mechanisms-adam",
-        question="Are min-finding and Identity+Successor there with Adam, and does the hint make them more frequent?",
+        question=(
+            "Are min-finding and Identity+Successor there with Adam, and does the hint "
+            "make them more frequent?"
+        ),
         arms=FASTER.arms,
         panels=INSIDE,
         lengths=LENGTHS,
         claims=(
-            *(AtLeast(plain, 10, 50, quantity=mechanism) for plain in FASTER_PLAIN for mechanism in MECHANISMS),
+            *(
+                AtLeast(plain, 10, 50, quantity=mechanism)
+                for plain in FASTER_PLAIN
+                for mechanism in MECHANISMS
+            ),
             *(
                 Better(FASTER_HINTED, plain, length, quantity=mechanism)
                 for mechanism in MECHANISMS
@@ -200,11 +239,16 @@ EXPERIMENTS = (
         ),
         beyond=True,
         scales=POCKET,
-        remark="With Adam the paper's mechanisms are there, as they are not with Muon: after twice and four times the "
-        "updates ⊥ shows the minimum in 88% and 74% of sequences of 10 symbols, and in 74% and 52% of those of 20, "
-        "where a model that shows the smallest symbol of all whatever the input has 9.6% and 18%. Both mechanisms "
-        "become rarer with the length, as in the paper, and as training goes on. With the hint min-finding is more "
-        "frequent at 50 in every seed than in any without of as many updates (39% to 69% against 9% to 36%), within "
+        remark="With Adam the paper's mechanisms are there, as they are not with Muon: after "
+        "twice and four times the "
+        "updates ⊥ shows the minimum in 88% and 74% of sequences of 10 symbols, and in 74% and "
+        "52% of those of 20, "
+        "where a model that shows the smallest symbol of all whatever the input has 9.6% and "
+        "18%. Both mechanisms "
+        "become rarer with the length, as in the paper, and as training goes on. With the hint "
+        "min-finding is more "
+        "frequent at 50 in every seed than in any without of as many updates (39% to 69% "
+        "against 9% to 36%), within "
         "what three seeds can tell; but those models have not learned length 20.",
     ),
     Experiment(
@@ -212,7 +256,9 @@ EXPERIMENTS = (
         question="Does the successor hint help the recipe that sorts longest?",
         arms=(
             Arm("no hint", "sort/best", counterpart="sort/tempered"),
-            Arm("no hint, half the updates", "sort/best", updates=0.5, counterpart="sort/tempered"),
+            Arm(
+                "no hint, half the updates", "sort/best", updates=0.5, counterpart="sort/tempered"
+            ),
             Arm("hint", "sort/best-successor", counterpart="sort/successor-tempered"),
         ),
         panels=(Panel("accuracy"), Panel("accuracy", "rep:3"), Panel("accuracy", "rep:5")),
@@ -224,8 +270,10 @@ EXPERIMENTS = (
         ),
         beyond=True,
         scales=POCKET,
-        remark="The seeds with the hint lie far apart: 70%, 0% and 97% at length 100, where no seed without it has "
-        "less than 98.6%. The worst of them has not learned length 20 (91%). So no difference of means can be told, "
+        remark="The seeds with the hint lie far apart: 70%, 0% and 97% at length 100, where no "
+        "seed without it has "
+        "less than 98.6%. The worst of them has not learned length 20 (91%). So no difference "
+        "of means can be told, "
         "but the hint makes the recipe unreliable.",
     ),
 )

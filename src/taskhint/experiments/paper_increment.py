@@ -35,20 +35,29 @@ EXPERIMENTS = (
             for arm, row in TABLE.items()
             for place, percent in enumerate(row)
         ),
-        remark="The carry hint and tempered attention both help, as in the paper; that tempered attention helps more "
+        remark="The carry hint and tempered attention both help, as in the paper; that tempered "
+        "attention helps more "
         "does not show at any length. At 20 digits nothing is left of either gain.",
     ),
     Experiment(
         name="increment-best",
-        question="Can a small model increment numbers far longer than the ten digits of its training?",
+        question=(
+            "Can a small model increment numbers far longer than the ten digits of its training?"
+        ),
         arms=(Arm("increment/best", "increment/best", counterpart="increment/tempered"),),
         panels=(Panel("accuracy"), Panel("accuracy", "nines")),
         lengths=(5, 10, *range(FIRST_LENGTH, 21), 30, 50),
         claims=(
-            *(AtLeast("increment/best", FIRST_LENGTH + place, best) for place, best in enumerate(BEST_ROW)),
+            *(
+                AtLeast("increment/best", FIRST_LENGTH + place, best)
+                for place, best in enumerate(BEST_ROW)
+            ),
             AtLeast("increment/best", 20, 95),
         ),
-        published=tuple(Published("increment/best", FIRST_LENGTH + place, best) for place, best in enumerate(BEST_ROW)),
+        published=tuple(
+            Published("increment/best", FIRST_LENGTH + place, best)
+            for place, best in enumerate(BEST_ROW)
+        ),
         examples=10_000,
         beyond=True,
     ),

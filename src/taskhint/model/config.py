@@ -29,13 +29,13 @@ LARGEST = {
 class ModelConfig(Settings):
     """A decoder's shape.
 
-    positions, temperature, normaliser: a position scheme, a factor on attention logits, and what turns logits into
-    weights; each can be given by the name of its kind.
-    qk_norm: every head's queries and keys are brought to one size, √(its width), so that logits are cosines times that
-    size and the temperature.
-    norm: layer normalisation before each part of a block and once at the end (`before`), once after each block
-    (`after`, as the paper's theory writes it), or nowhere.
-    dtype: the number format of weights and hidden states. Training is in float32; the others are for constructed ones.
+    positions, temperature, normaliser: a position scheme, a factor on attention logits, and what
+    turns logits into weights; each can be given by the name of its kind. qk_norm: every head's
+    queries and keys are brought to one size, √(its width), so that logits are cosines times that
+    size and the temperature. norm: layer normalisation before each part of a block and once at the
+    end (`before`), once after each block (`after`, as the paper's theory writes it), or nowhere.
+    dtype: the number format of weights and hidden states. Training is in float32; the others are
+    for constructed ones.
     """
 
     label: ClassVar[str] = "model"
@@ -62,10 +62,13 @@ class ModelConfig(Settings):
                 raise UserError(f"model.{name}={getattr(self, name)} is negative")
         for name, largest in LARGEST.items():
             if getattr(self, name) > largest:
-                raise UserError(f"model.{name}={getattr(self, name)} is too large; at most {largest}")
+                raise UserError(
+                    f"model.{name}={getattr(self, name)} is too large; at most {largest}"
+                )
         if self.head_width == 0 and self.width % self.heads:
             raise UserError(
-                f"model.width={self.width} is not a multiple of model.heads={self.heads}; change one of them"
+                f"model.width={self.width} is not a multiple of model.heads={self.heads}; "
+                "change one of them"
             )
         self.positions.check(self)
         self.temperature.check(self)
@@ -76,7 +79,9 @@ class ModelConfig(Settings):
 
     @property
     def judged_whole(self) -> bool:
-        """Whether a prediction depends on how long the answer will be: it cannot be judged by its beginning then."""
+        """Whether a prediction depends on how long the answer will be: it cannot be judged by its
+        beginning then.
+        """
         return self.positions.reads_sequence or self.temperature.reads_sequence
 
     @classmethod

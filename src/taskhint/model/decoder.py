@@ -1,7 +1,8 @@
-"""The one transformer: a decoder over flat tokens with a head per task. Trained and hand-built weights load into it.
+"""The one transformer: a decoder over flat tokens with a head per task. Trained and hand-built
+weights load into it.
 
-`reference.py` has the same model in its plainest form. Shapes: N tokens of a batch, S scored positions, B examples,
-T tokens of each, D width, V symbols.
+`reference.py` has the same model in its plainest form. Shapes: N tokens of a batch, S scored
+positions, B examples, T tokens of each, D width, V symbols.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from taskhint.model.places import Places, tail_index
 from taskhint.model.trace import Trace
 from taskhint.system.errors import UserError, nearest
 
-EMBEDDING_SIZE = 0.2  # standard deviation at the start; 0.02 or 1 need twice the updates at pocket scale
+EMBEDDING_SIZE = (
+    0.2  # standard deviation at the start; 0.02 or 1 need twice the updates at pocket scale
+)
 
 Keep = Callable[[str, Tensor], None]
 
@@ -69,7 +72,9 @@ class Block(nn.Module):
         symbols: Symbols | None = None,
         keep: Keep = _ignore,
     ) -> Tensor:
-        """(N, D) -> (N, D), or (M, D) of the tail positions only. `symbols`: what x was taken from, if that is so."""
+        """(N, D) -> (N, D), or (M, D) of the tail positions only. `symbols`: what x was taken
+        from, if that is so.
+        """
         read = self.before_attention(x if symbols is None else symbols.table)
         gathered = self.attention(read, places, attend, tail, symbols)
         keep("attention.out", gathered)
@@ -97,7 +102,9 @@ class Decoder(nn.Module):
 
     @torch.no_grad()
     def initialise(self, seed: int) -> None:
-        """Draw every weight from the seed: matrices keep the size of what they map, biases start at zero."""
+        """Draw every weight from the seed: matrices keep the size of what they map, biases start
+        at zero.
+        """
         draw = Draw(seed)
         draw.normal(self.embedding.weight, EMBEDDING_SIZE)
         self.positions.initialise(draw)
@@ -112,13 +119,20 @@ class Decoder(nn.Module):
         names = {"attention.qkv": 3, "attention.out.weight": 1}
         if self.config.mlp_width:
             names |= {"mlp.up.weight": 1, "mlp.down.weight": 1}
-        return {f"blocks.{i}.{name}": count for i in range(self.config.depth) for name, count in names.items()}
+        return {
+            f"blocks.{i}.{name}": count
+            for i in range(self.config.depth)
+            for name, count in names.items()
+        }
 
-    def forward(self, batch: Batch | Tensor, head: str | None = None, inputs: Tensor | int | None = None) -> Tensor:
-        """(S, V) logits at the scored positions of a batch; or (B, T, V) at every one of plain (B, T) tokens.
+    def forward(
+        self, batch: Batch | Tensor, head: str | None = None, inputs: Tensor | int | None = None
+    ) -> Tensor:
+        """(S, V) logits at the scored positions of a batch; or (B, T, V) at every one of plain (B,
+        T) tokens.
 
-        The first head is that of the main task. `inputs`, for plain tokens, is the number of symbols before ⊥: only
-        what counts them needs it.
+        The first head is that of the main task. `inputs`, for plain tokens, is the number of
+        symbols before ⊥: only what counts them needs it.
         """
         if isinstance(batch, Tensor):
             return self._logits_of_tokens(batch, head, inputs)
@@ -132,7 +146,9 @@ class Decoder(nn.Module):
         x = self.final_norm(x)
         return self.head(head)(x if batch.scored is None else x.index_select(0, batch.scored))
 
-    def _logits_of_tokens(self, tokens: Tensor, head: str | None, inputs: Tensor | int | None) -> Tensor:
+    def _logits_of_tokens(
+        self, tokens: Tensor, head: str | None, inputs: Tensor | int | None
+    ) -> Tensor:
         rows, count = tokens.shape
         places = self._places(tokens, inputs)
         attend = attend_flat((Group(rows, count, count),), tail=False)
@@ -141,10 +157,14 @@ class Decoder(nn.Module):
             x = block(x, places, attend)
         return self.head(head)(self.final_norm(x)).unflatten(0, (rows, -1))
 
-    def trace(self, tokens: Tensor, head: str | None = None, inputs: Tensor | int | None = None) -> Trace:
-        """Every intermediate of (B, T) tokens; `inputs` is the number of symbols before ⊥, of each example or of all.
+    def trace(
+        self, tokens: Tensor, head: str | None = None, inputs: Tensor | int | None = None
+    ) -> Trace:
+        """Every intermediate of (B, T) tokens; `inputs` is the number of symbols before ⊥, of each
+        example or of all.
 
-        The whole sequence counts one token more than is given, as in training: the last one is never an input.
+        The whole sequence counts one token more than is given, as in training: the last one is
+        never an input.
         """
         trace = Trace(len(tokens))
         places = self._places(tokens, inputs)
@@ -158,7 +178,9 @@ class Decoder(nn.Module):
         return trace
 
     def step(self, tokens: Tensor, head: str, places: Places, attends: Sequence[Attend]) -> Tensor:
-        """(B, V) logits after the last of (B, T) new tokens; one way to attend per block, such as a cache."""
+        """(B, V) logits after the last of (B, T) new tokens; one way to attend per block, such as
+        a cache.
+        """
         x = self._embed(tokens.flatten(), places)
         for block, attend in zip(self.blocks, attends, strict=True):
             x = block(x, places, attend)
@@ -177,13 +199,20 @@ class Decoder(nn.Module):
     def _places(self, tokens: Tensor, inputs: Tensor | int | None) -> Places:
         rows, count = tokens.shape
         each = torch.as_tensor(0 if inputs is None else inputs, device=tokens.device).expand(rows)
-        return Places.of_rectangle(each, count + 1, start=0, count=count, positions=self.config.positions)
+        return Places.of_rectangle(
+            each, count + 1, start=0, count=count, positions=self.config.positions
+        )
 
     def _symbols(self, batch: Batch) -> Symbols | None:
-        """What the first block reads, if it is symbols alone and there are fewer of them than tokens."""
+        """What the first block reads, if it is symbols alone and there are fewer of them than
+        tokens.
+        """
         config = self.config
         hooks = self._blocks()[0].attention.hooks()
-        placed = hooks.overrides("add", "turn", "turn_queries", "turn_keys") or config.temperature.reads_stream
+        placed = (
+            hooks.overrides("add", "turn", "turn_queries", "turn_keys")
+            or config.temperature.reads_stream
+        )
         if placed or self.embedding.num_embeddings >= len(batch.tokens):
             return None
         return Symbols(self.embedding.weight, batch.tokens, batch.groups)

@@ -20,7 +20,9 @@ from taskhint.model.places import Places
 
 
 class Cache:
-    """The keys and values of one block, and their position ids, for all tokens so far; room is taken once."""
+    """The keys and values of one block, and their position ids, for all tokens so far; room is
+    taken once.
+    """
 
     def __init__(self, decoder: Decoder, rows: int, room: int) -> None:
         config = decoder.config
@@ -43,17 +45,22 @@ class Cache:
         if variant.is_plain:
             found = causal_attention(q, k, v)
         else:
-            ids = rectangle_of_ids(variant.asking.ids, self._ids[:, :end], rows, variant.seen.equal_ids)
+            ids = rectangle_of_ids(
+                variant.asking.ids, self._ids[:, :end], rows, variant.seen.equal_ids
+            )
             found = attend_general(q, k, v, variant, *ids)[0]
         return found.transpose(1, 2).flatten(0, 1)
 
 
 @torch.no_grad()
-def greedy(decoder: Decoder, head: str, prompts: Tensor, count: int, inputs: Tensor, sequence: int) -> Tensor:
+def greedy(
+    decoder: Decoder, head: str, prompts: Tensor, count: int, inputs: Tensor, sequence: int
+) -> Tensor:
     """(B, count) the most likely next tokens, one after another, after (B, P) prompts.
 
-    `inputs` (B,) is the number of symbols before ⊥ and `sequence` the number of tokens of the whole example: what the
-    temperatures count. They are the same here as in a single pass over prompt and answer.
+    `inputs` (B,) is the number of symbols before ⊥ and `sequence` the number of tokens of the
+    whole example: what the temperatures count. They are the same here as in a single pass over
+    prompt and answer.
     """
     rows, start = prompts.shape
     caches = [Cache(decoder, rows, start + count) for _ in range(decoder.config.depth)]
@@ -61,7 +68,9 @@ def greedy(decoder: Decoder, head: str, prompts: Tensor, count: int, inputs: Ten
     answer = torch.empty(rows, count, dtype=torch.long, device=prompts.device)
     new, done = prompts, 0
     for i in range(count):
-        places = Places.of_rectangle(inputs, sequence, done, new.shape[1], decoder.config.positions)
+        places = Places.of_rectangle(
+            inputs, sequence, done, new.shape[1], decoder.config.positions
+        )
         answer[:, i] = decoder.step(new, head, places, attends).argmax(dim=1)
         done += new.shape[1]
         new = answer[:, i : i + 1]

@@ -1,4 +1,6 @@
-"""How weights begin: every one is drawn from the recipe's seed, in the order of the forward pass."""
+"""How weights begin: every one is drawn from the recipe's seed, in the order of the
+forward pass.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ class Draw:
 
 
 class LearnedWeights(nn.Module):
-    """Parameters by the names that a position scheme or temperature gave them; a dot in a name is a level."""
+    """Parameters by the names that a position scheme or temperature gave them; a dot in a name is
+    a level.
+    """
 
     def __init__(self, wanted: Mapping[str, Weight]) -> None:
         super().__init__()

@@ -21,7 +21,9 @@ class Normaliser(Family):
 
     @abstractmethod
     def weights(self, logits: Tensor) -> Tensor:
-        """(..., T) logits -> (..., T) weights that add up to 1; a logit of -inf must get weight 0."""
+        """(..., T) logits -> (..., T) weights that add up to 1; a logit of -inf must
+        get weight 0.
+        """
 
 
 @dataclass(frozen=True)

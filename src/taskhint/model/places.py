@@ -15,8 +15,9 @@ from taskhint.model.positions import Positions
 class Places:
     """One entry per token, (N,) each.
 
-    `ids` is what the position scheme goes by: the index, unless the scheme says otherwise. `equal_ids`: examples with
-    the same number of tokens have the same ids. `stream` (N, D) is what queries are made of, for temperatures that ask.
+    `ids` is what the position scheme goes by: the index, unless the scheme says otherwise.
+    `equal_ids`: examples with the same number of tokens have the same ids. `stream` (N, D) is what
+    queries are made of, for temperatures that ask.
     """
 
     index: Tensor  # 0 for the first token of an example
@@ -41,14 +42,20 @@ class Places:
     @classmethod
     def of_batch(cls, batch: Batch, positions: Positions) -> Places:
         device = batch.tokens.device
-        index = torch.cat([torch.arange(g.length).repeat(g.count) for g in batch.groups]).to(device)
-        sequence = torch.cat([torch.full((g.count * g.length,), g.length + 1) for g in batch.groups]).to(device)
+        index = torch.cat([torch.arange(g.length).repeat(g.count) for g in batch.groups]).to(
+            device
+        )
+        sequence = torch.cat(
+            [torch.full((g.count * g.length,), g.length + 1) for g in batch.groups]
+        ).to(device)
         if batch.ids is not None:
             return cls(index, batch.inputs, sequence, batch.ids, equal_ids=False)
         return cls(index, batch.inputs, sequence, positions.test_ids(index, sequence))
 
     @classmethod
-    def of_rectangle(cls, inputs: Tensor, sequence: int, start: int, count: int, positions: Positions) -> Places:
+    def of_rectangle(
+        cls, inputs: Tensor, sequence: int, start: int, count: int, positions: Positions
+    ) -> Places:
         """Tokens start..start+count of B examples that are equally long; `inputs` is (B,)."""
         rows = len(inputs)
         index = torch.arange(start, start + count, device=inputs.device).repeat(rows)

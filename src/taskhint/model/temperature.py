@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 class TemperatureHook:
     def factor(self, places: Places) -> Tensor | None:  # noqa: ARG002
-        """(M,) or (M, H) what each query's logits are multiplied with, beside 1/√(head width); None for 1."""
+        """(M,) or (M, H) what each query's logits are multiplied with, beside 1/√(head width);
+        None for 1.
+        """
         return None
 
 
@@ -29,14 +31,18 @@ class TemperatureHook:
 class Temperature(Family, TemperatureHook):
     """A factor on attention logits. Derive from it, name a `kind`, override `factor`.
 
-    One with learned weights declares them in `weights`, of which every block has its own, and returns from `bind` an
-    object that has `factor` and holds them.
+    One with learned weights declares them in `weights`, of which every block has its own, and
+    returns from `bind` an object that has `factor` and holds them.
     """
 
     family: ClassVar[str] = "temperature"
     label: ClassVar[str] = "model.temperature"
-    reads_sequence: ClassVar[bool] = False  # whether it looks at places.sequence: answers must then be judged whole
-    reads_stream: ClassVar[bool] = False  # whether it looks at places.stream, the vectors that queries are made of
+    reads_sequence: ClassVar[bool] = (
+        False  # whether it looks at places.sequence: answers must then be judged whole
+    )
+    reads_stream: ClassVar[bool] = (
+        False  # whether it looks at places.stream, the vectors that queries are made of
+    )
 
     def check(self, model: ModelConfig) -> None:
         """Refuse a model that the temperature cannot serve, with a UserError."""
@@ -57,7 +63,9 @@ class Constant(Temperature):
 
 @dataclass(frozen=True)
 class LogVisible(Temperature):
-    """The paper's tempered softmax, β·ln n with one learned β per block; n counts the keys that a query sees."""
+    """The paper's tempered softmax, β·ln n with one learned β per block; n counts the keys that a
+    query sees.
+    """
 
     kind: ClassVar[str] = "log-visible"
 

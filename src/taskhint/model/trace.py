@@ -5,7 +5,7 @@ Shapes: B examples, T tokens, D width, H heads, V symbols. Blocks count from 0.
 | name | shape | what |
 |---|---|---|
 | embedding | (B, T, D) | token vectors, with positions if there are any |
-| blocks.{i}.attention.logits | (B, H, T, T) | scaled, before the softmax; -inf where a key may not be seen |
+| blocks.{i}.attention.logits | (B, H, T, T) | scaled; -inf where a key may not be seen |
 | blocks.{i}.attention.weights | (B, H, T, T) | after the softmax |
 | blocks.{i}.attention.out | (B, T, D) | what attention adds to the stream |
 | blocks.{i}.after_attention | (B, T, D) | the stream before the MLP ("pre") |
@@ -25,9 +25,22 @@ from taskhint.system.errors import nearest
 
 
 def trace_names(depth: int) -> list[str]:
-    """Every name that a trace of a decoder of this depth holds, in the order of the forward pass."""
-    parts = ("attention.logits", "attention.weights", "attention.out", "after_attention", "after_mlp")
-    return ["embedding", *(f"blocks.{i}.{part}" for i in range(depth) for part in parts), "final", "logits"]
+    """Every name that a trace of a decoder of this depth holds, in the order of the
+    forward pass.
+    """
+    parts = (
+        "attention.logits",
+        "attention.weights",
+        "attention.out",
+        "after_attention",
+        "after_mlp",
+    )
+    return [
+        "embedding",
+        *(f"blocks.{i}.{part}" for i in range(depth) for part in parts),
+        "final",
+        "logits",
+    ]
 
 
 class Trace(Mapping[str, Tensor]):
@@ -47,7 +60,9 @@ class Trace(Mapping[str, Tensor]):
         def attend(q: Tensor, kv: Tensor, scale: Tensor, variant: Variant) -> Tensor:
             parts = (q * scale[:, :, None], *kv.unbind(1))
             q, k, v = (x.unflatten(0, (self._rows, -1)).transpose(1, 2) for x in parts)
-            ids = rectangle_of_ids(variant.asking.ids, variant.seen.ids, self._rows, variant.seen.equal_ids)
+            ids = rectangle_of_ids(
+                variant.asking.ids, variant.seen.ids, self._rows, variant.seen.equal_ids
+            )
             found, logits, weights = attend_general(q, k, v, variant, *ids)
             self._values[f"blocks.{block}.attention.logits"] = logits
             self._values[f"blocks.{block}.attention.weights"] = weights

@@ -1,4 +1,6 @@
-"""Looking inside: from a model and inputs to labelled values. Nothing here draws; figures show what stands here."""
+"""Looking inside: from a model and inputs to labelled values. Nothing here draws; figures show
+what stands here.
+"""
 
 from __future__ import annotations
 

@@ -20,7 +20,9 @@ from taskhint.tasks import Increment, Sort
 
 @dataclass(frozen=True)
 class AttentionMaps:
-    """The attention weights of one sequence: (L, H, T, T), from the token of the row to that of the column."""
+    """The attention weights of one sequence: (L, H, T, T), from the token of the row to that of
+    the column.
+    """
 
     tokens: tuple[str, ...]
     inputs: int
@@ -38,9 +40,9 @@ def attention_maps(subject: Subject, prompt: list[int]) -> AttentionMaps:
 class AttentionByLength:
     """Means over the answer positions of each sequence, then over sequences, by input length.
 
-    shares: (L, H, G) how much of the attention goes to keys of each kind
-    largest: (L, H) the largest share that one symbol has, all of its copies together
-    entropy: (L, H) the weights' entropy over ln(keys in sight): 0 for one key, 1 for all keys alike
+    shares: (L, H, G) how much of the attention goes to keys of each kind largest: (L, H) the
+    largest share that one symbol has, all of its copies together entropy: (L, H) the weights'
+    entropy over ln(keys in sight): 0 for one key, 1 for all keys alike
     """
 
     kinds: tuple[str, ...]
@@ -49,17 +51,23 @@ class AttentionByLength:
     entropy: dict[int, Means]
 
 
-def attention_by_length(subject: Subject, lengths: Sequence[int], examples: int) -> AttentionByLength:
+def attention_by_length(
+    subject: Subject, lengths: Sequence[int], examples: int
+) -> AttentionByLength:
     return attention_curves(subject, gather(subject, lengths, examples, [attention_rows]))
 
 
 def attention_rows(view: View) -> Rows:
-    """Means over the answer positions of each sequence; nothing where there is no such position."""
+    """Means over the answer positions of each sequence; nothing where there is no
+    such position.
+    """
     if view.answer.start == view.answer.stop:
         return {}
     blocks = [_in_block(view, block) for block in range(view.subject.depth)]
     parts = [torch.stack(part, dim=1).double().numpy() for part in zip(*blocks, strict=True)]
-    return dict(zip(("attention shares", "attention largest", "attention entropy"), parts, strict=True))
+    return dict(
+        zip(("attention shares", "attention largest", "attention entropy"), parts, strict=True)
+    )
 
 
 def _in_block(view: View, block: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -67,7 +75,11 @@ def _in_block(view: View, block: int) -> tuple[Tensor, Tensor, Tensor]:
     weights = _weights(view, block)[:, :, view.answer]
     named = [(weights * mask[:, None]).sum(dim=3).mean(dim=2) for mask in key_kinds(view).values()]
     shares = torch.stack([*named, 1 - torch.stack(named).sum(dim=0)], dim=2)
-    return shares, _largest_symbol(view, weights).mean(dim=2), _relative_entropy(view, weights).mean(dim=2)
+    return (
+        shares,
+        _largest_symbol(view, weights).mean(dim=2),
+        _relative_entropy(view, weights).mean(dim=2),
+    )
 
 
 def attention_curves(subject: Subject, gathered: Gathered) -> AttentionByLength:
@@ -81,15 +93,21 @@ def attention_curves(subject: Subject, gathered: Gathered) -> AttentionByLength:
 
 
 def key_kinds(view: View) -> dict[str, Tensor]:
-    """(B, A, T) true where a key is of a kind, as seen from each answer position. No key is of two kinds.
+    """(B, A, T) true where a key is of a kind, as seen from each answer position. No key is of two
+    kinds.
 
     Sorting: keys of the same symbol as the query, keys of the smallest larger symbol, and ⊥.
-    Incrementing: the digit that decides the next one of the answer, the digit that decided this one, and ⊥.
+    Incrementing: the digit that decides the next one of the answer, the digit that decided this
+    one, and ⊥.
     """
     keys, queries = view.tokens[:, None, :], view.tokens[:, view.answer, None]
     delimiter = (keys == view.subject.task.vocab.delimiter).expand(-1, queries.shape[1], -1)
     if isinstance(view.subject.task, Sort):
-        return {"same symbol": keys == queries, "successor": keys == view.next_larger[:, :, None], "⊥": delimiter}
+        return {
+            "same symbol": keys == queries,
+            "successor": keys == view.next_larger[:, :, None],
+            "⊥": delimiter,
+        }
     if isinstance(view.subject.task, Increment):
         here = torch.arange(view.tokens.shape[1])
         used = (2 * view.inputs - here[view.answer])[:, None]
@@ -122,7 +140,9 @@ def _relative_entropy(view: View, weights: Tensor) -> Tensor:
 
 
 def strongest_head(curves: AttentionByLength, kind: str) -> tuple[int, int]:
-    """Block and head with the largest share on a kind of key in the last block, at the shortest length measured."""
+    """Block and head with the largest share on a kind of key in the last block, at the shortest
+    length measured.
+    """
     shortest = min(curves.shares)
     last = curves.shares[shortest].mean[-1, :, curves.kinds.index(kind)]
     return curves.shares[shortest].mean.shape[0] - 1, int(np.argmax(last))

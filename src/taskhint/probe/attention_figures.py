@@ -1,4 +1,6 @@
-"""Attention maps of one input, where the answer's attention goes by length, and how sharp it stays."""
+"""Attention maps of one input, where the answer's attention goes by length, and how sharp it
+stays.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def maps_figure(maps: AttentionMaps) -> Figure:
     for block in range(blocks):
         for head in range(heads):
             panel = panels[block][head]
-            image = panel.imshow(maps.weights[block, head], cmap="Blues", vmin=0, vmax=1, interpolation="nearest")
+            image = panel.imshow(
+                maps.weights[block, head], cmap="Blues", vmin=0, vmax=1, interpolation="nearest"
+            )
             panel.set_title(f"block {block + 1}, head {head + 1}", fontsize=9)
             _label_tokens(panel, maps)
     for row in panels:
@@ -75,7 +79,9 @@ def _stack(panel: Any, curves: AttentionByLength, block: int, head: int) -> None
     lengths = [str(length) for length in curves.shares]
     bottom = [0.0] * len(lengths)
     for column, kind in enumerate(curves.kinds):
-        heights = [100 * float(means.mean[block, head, column]) for means in curves.shares.values()]
+        heights = [
+            100 * float(means.mean[block, head, column]) for means in curves.shares.values()
+        ]
         colour = KIND_COLOURS.get(kind, VERMILION)
         panel.bar(lengths, heights, 0.82, bottom, color=colour, label=kind, lw=0)
         bottom = [low + height for low, height in zip(bottom, heights, strict=True)]
@@ -87,8 +93,18 @@ def sharpness_figure(curves: AttentionByLength, trained_up_to: int | None) -> Fi
     figure = new_figure(10, 4.4)
     panels: Any = figure.subplots(1, 2)
     for panel, values, title, y in (
-        (panels[0], curves.largest, "The symbol that is looked at most", "its share of the attention, %"),
-        (panels[1], curves.entropy, "How spread out the weights are", "entropy, % of ln(keys in sight)"),
+        (
+            panels[0],
+            curves.largest,
+            "The symbol that is looked at most",
+            "its share of the attention, %",
+        ),
+        (
+            panels[1],
+            curves.entropy,
+            "How spread out the weights are",
+            "entropy, % of ln(keys in sight)",
+        ),
     ):
         _draw_heads(panel, values)
         tidy(panel, title, "input length", y)
@@ -104,21 +120,45 @@ def _draw_heads(panel: Any, values: Mapping[int, Means]) -> None:
     blocks, heads = next(iter(values.values())).mean.shape
     for block in range(blocks):
         for head in range(heads):
-            curve = {n: Interval(m.mean[block, head], m.half[block, head]) for n, m in values.items()}
+            curve = {
+                n: Interval(m.mean[block, head], m.half[block, head]) for n, m in values.items()
+            }
             label = f"block {block + 1}, head {head + 1}"
-            _draw_interval(panel, curve, head, label, ls=("-" if block == blocks - 1 else "--"), lw=1.0 + block)
+            _draw_interval(
+                panel,
+                curve,
+                head,
+                label,
+                ls=("-" if block == blocks - 1 else "--"),
+                lw=1.0 + block,
+            )
 
 
-def _draw_interval(panel: Any, curve: Mapping[int, Interval], number: int, label: str, **style: Any) -> None:
+def _draw_interval(
+    panel: Any, curve: Mapping[int, Interval], number: int, label: str, **style: Any
+) -> None:
     colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
     lengths, points = list(curve), list(curve.values())
-    panel.plot(lengths, [100 * p.mean for p in points], color=colour, marker=marker, ms=4.5, label=label, **style)
-    low, high = [100 * (p.mean - p.half) for p in points], [100 * (p.mean + p.half) for p in points]
+    panel.plot(
+        lengths,
+        [100 * p.mean for p in points],
+        color=colour,
+        marker=marker,
+        ms=4.5,
+        label=label,
+        **style,
+    )
+    low, high = (
+        [100 * (p.mean - p.half) for p in points],
+        [100 * (p.mean + p.half) for p in points],
+    )
     panel.fill_between(lengths, low, high, color=colour, alpha=0.15, lw=0)
 
 
 def heads_comparison(comparison: Comparison) -> Figure:
-    """For each kind of key the head that looks at it most: its share on that kind, and how sharp it is."""
+    """For each kind of key the head that looks at it most: its share on that kind, and how sharp
+    it is.
+    """
     kinds = list(comparison.runs[0].heads)
     figure = new_figure(11.5, 3.4 * len(kinds) + 0.7)
     panels: Any = figure.subplots(len(kinds), 3, squeeze=False)
@@ -134,10 +174,16 @@ def heads_comparison(comparison: Comparison) -> Figure:
             "share of its attention, %",
         )
         tidy(
-            row[1], "The same head: the symbol\nthat it looks at most", "input length", "its share of the attention, %"
+            row[1],
+            "The same head: the symbol\nthat it looks at most",
+            "input length",
+            "its share of the attention, %",
         )
         tidy(
-            row[2], "The same head:\nhow spread out its weights are", "input length", "entropy, % of ln(keys in sight)"
+            row[2],
+            "The same head:\nhow spread out its weights are",
+            "input length",
+            "entropy, % of ln(keys in sight)",
         )
     for panel in panels.flatten():
         mark_training(panel, comparison.trained_up_to)

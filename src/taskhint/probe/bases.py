@@ -1,4 +1,5 @@
-"""The two bases: the embedding's rows (encoder) and the main head's unembedding rows (decoder), one per symbol.
+"""The two bases: the embedding's rows (encoder) and the main head's unembedding rows (decoder),
+one per symbol.
 
 Shapes: q symbols, D width.
 """
@@ -22,8 +23,8 @@ BINS = 80
 class Cosines:
     """The cosines of the angles between two sets of vectors; 0 is a right angle.
 
-    `count` pairs; `histogram` is their share in each bin between `edges`; `by_distance` is the mean over pairs of
-    symbols that are 0, 1, 2, .. apart (from 1 on within a basis).
+    `count` pairs; `histogram` is their share in each bin between `edges`; `by_distance` is the
+    mean over pairs of symbols that are 0, 1, 2, .. apart (from 1 on within a basis).
     """
 
     count: int
@@ -40,9 +41,9 @@ class Cosines:
 class Bases:
     """Norms by symbol, and cosines within each basis and between the two.
 
-    Random directions have cosines of root mean square `random_rms`. All vectors of both bases together have
-    `rms_of_all`, and cannot go below `least_rms_of_all` in so few dimensions (Welch's bound; 0 where all could be at
-    right angles).
+    Random directions have cosines of root mean square `random_rms`. All vectors of both bases
+    together have `rms_of_all`, and cannot go below `least_rms_of_all` in so few dimensions
+    (Welch's bound; 0 where all could be at right angles).
     """
 
     symbols: tuple[str, ...]
@@ -77,7 +78,10 @@ def measure_bases(subject: Subject) -> Bases:
 
 def _cosine_table(first: Tensor, second: Tensor) -> Floats:
     """(q, q); a vector of length zero is at right angles to all."""
-    unit = [x / x.norm(dim=1, keepdim=True).clamp_min(torch.finfo(x.dtype).tiny) for x in (first, second)]
+    unit = [
+        x / x.norm(dim=1, keepdim=True).clamp_min(torch.finfo(x.dtype).tiny)
+        for x in (first, second)
+    ]
     return (unit[0] @ unit[1].T).clamp(-1, 1).numpy()
 
 
@@ -101,5 +105,7 @@ def _cosines(table: Floats, *, within: bool) -> Cosines:
 
 
 def _welch(vectors: int, width: int) -> float:
-    """The smallest root mean square of the cosines between so many directions in so many dimensions."""
+    """The smallest root mean square of the cosines between so many directions in so many
+    dimensions.
+    """
     return math.sqrt(max(0.0, (vectors / width - 1) / (vectors - 1)))

@@ -19,11 +19,23 @@ def bases_figure(bases: Bases) -> Figure:
     _draw_norms(norms, bases)
     for pair, cosines in bases.cosines.items():
         style = {"color": PAIR_COLOURS[pair], "ls": PAIR_LINES[pair], "lw": 1.8}
-        label = f"{pair}: mean |cosine| {cosines.mean_size:.3f}, largest {cosines.largest_size:.2f}"
+        label = (
+            f"{pair}: mean |cosine| {cosines.mean_size:.3f}, largest {cosines.largest_size:.2f}"
+        )
         histogram.stairs(100 * cosines.histogram, cosines.edges, label=label, **style)
         distance.plot(cosines.distances, cosines.by_distance, **style)
-    tidy(histogram, "How near to right angles", "cosine of the angle (0: right angle)", "pairs of symbols, %")
-    tidy(distance, "Are neighbouring symbols alike?", "distance between the two symbols", "mean cosine")
+    tidy(
+        histogram,
+        "How near to right angles",
+        "cosine of the angle (0: right angle)",
+        "pairs of symbols, %",
+    )
+    tidy(
+        distance,
+        "Are neighbouring symbols alike?",
+        "distance between the two symbols",
+        "mean cosine",
+    )
     _mark_random(distance, bases)
     histogram.set_xlim(-0.8, 0.8)
     histogram.set_ylim(bottom=0)
@@ -35,7 +47,9 @@ def _draw_norms(panel: Any, bases: Bases) -> None:
     first = int(bases.symbols[0])
     for basis, colour, marker in (("encoder", BLUE, "o"), ("decoder", VERMILION, "s")):
         values = bases.norms[basis]
-        panel.plot(range(first, first + len(values)), values, marker, color=colour, ms=3, label=basis)
+        panel.plot(
+            range(first, first + len(values)), values, marker, color=colour, ms=3, label=basis
+        )
     panel.set_ylim(bottom=0)
     panel.legend(frameon=False, fontsize=9, loc="lower right")
     tidy(panel, "Length of each symbol's vector", "symbol", "norm")

@@ -19,10 +19,11 @@ class Interval:
 
 @dataclass(frozen=True)
 class HeadCurves:
-    """One head by length. It was chosen at the shortest length, as the one of the last block that looks most at `kind`.
+    """One head by length. It was chosen at the shortest length, as the one of the last block that
+    looks most at `kind`.
 
-    `share` is its attention on that kind, `largest` the largest share on any one symbol, `entropy` over
-    ln(keys in sight).
+    `share` is its attention on that kind, `largest` the largest share on any one symbol, `entropy`
+    over ln(keys in sight).
     """
 
     kind: str
@@ -56,7 +57,9 @@ class Comparison:
     @property
     def trained_up_to(self) -> int | None:
         """The longest length that any of the runs was trained on."""
-        return max((run.trained_up_to for run in self.runs if run.trained_up_to is not None), default=None)
+        return max(
+            (run.trained_up_to for run in self.runs if run.trained_up_to is not None), default=None
+        )
 
 
 def compare(studies: Sequence[Study]) -> list[Comparison]:
@@ -72,9 +75,15 @@ def compare(studies: Sequence[Study]) -> list[Comparison]:
 
 
 def _compared(study: Study) -> Compared:
-    kinds = [kind for kind in study.attention.kinds if kind not in ("⊥", "rest")] if study.attention.shares else []
+    kinds = (
+        [kind for kind in study.attention.kinds if kind not in ("⊥", "rest")]
+        if study.attention.shares
+        else []
+    )
     heads = {kind: _follow(study.attention, kind) for kind in kinds}
-    return Compared(study.name, study.recipe, study.trained_up_to, study.mechanisms, heads, study.errors)
+    return Compared(
+        study.name, study.recipe, study.trained_up_to, study.mechanisms, heads, study.errors
+    )
 
 
 def _follow(curves: AttentionByLength, kind: str) -> HeadCurves:
@@ -84,7 +93,9 @@ def _follow(curves: AttentionByLength, kind: str) -> HeadCurves:
         kind=kind,
         block=block,
         head=head,
-        share={n: Interval(m.mean[*at, column], m.half[*at, column]) for n, m in curves.shares.items()},
+        share={
+            n: Interval(m.mean[*at, column], m.half[*at, column]) for n, m in curves.shares.items()
+        },
         largest={n: Interval(m.mean[at], m.half[at]) for n, m in curves.largest.items()},
         entropy={n: Interval(m.mean[at], m.half[at]) for n, m in curves.entropy.items()},
     )

@@ -1,7 +1,7 @@
 """Where a model first goes wrong, at which kind of step, and in which way.
 
-Only the first error of a sequence is counted: until there the answer is the right one, so greedy decoding comes to the
-same place in the same way. Steps count from 0, the prediction made at ⊥.
+Only the first error of a sequence is counted: until there the answer is the right one, so greedy
+decoding comes to the same place in the same way. Steps count from 0, the prediction made at ⊥.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ TENTHS = 10
 
 @dataclass(frozen=True)
 class Step:
-    """One step of an answer: the sequence's input, the right answer, the step's number and what was predicted."""
+    """One step of an answer: the sequence's input, the right answer, the step's number and what
+    was predicted.
+    """
 
     inputs: list[int]
     answer: list[int]
@@ -45,7 +47,9 @@ class Naming:
 
 
 def sort_step(step: Step) -> str:
-    """The minimum (at ⊥), the end (the last symbol), and between them: repeat the symbol or move to its successor."""
+    """The minimum (at ⊥), the end (the last symbol), and between them: repeat the symbol or move
+    to its successor.
+    """
     if step.number == 0:
         return "minimum"
     if step.number == len(step.answer) - 1:
@@ -68,10 +72,14 @@ def sort_error(step: Step, vocab: Vocab) -> str:
 
 
 def increment_step(step: Step) -> str:
-    """Turn a trailing 9 into 0, add the one, copy a digit, or write the digit that an overflow adds."""
+    """Turn a trailing 9 into 0, add the one, copy a digit, or write the digit that an overflow
+    adds.
+    """
     if step.number == len(step.inputs):
         return "new digit"
-    nines = next((k for k, digit in enumerate(reversed(step.inputs)) if digit != 9), len(step.inputs))
+    nines = next(
+        (k for k, digit in enumerate(reversed(step.inputs)) if digit != 9), len(step.inputs)
+    )
     return "carry" if step.number < nines else "add one" if step.number == nines else "copy"
 
 
@@ -83,7 +91,11 @@ def increment_error(step: Step, vocab: Vocab) -> str:
         return "dropped the carry"
     if own is not None and step.predicted == (own + 1) % 10:
         return "carried too far"
-    around = [step.inputs[-1 - k] for k in (step.number - 1, step.number + 1) if 0 <= k < len(step.inputs)]
+    around = [
+        step.inputs[-1 - k]
+        for k in (step.number - 1, step.number + 1)
+        if 0 <= k < len(step.inputs)
+    ]
     return "neighbouring digit" if step.predicted in around else "other digit"
 
 
@@ -119,11 +131,15 @@ ANY = Naming(("first", "later"), ("wrong",), any_step, any_error)
 
 @dataclass(frozen=True)
 class ErrorsAtLength:
-    """Of `sequences` sequences `right` have no error. The others are counted once, at their first error."""
+    """Of `sequences` sequences `right` have no error. The others are counted once, at their first
+    error.
+    """
 
     sequences: int
     right: int
-    reached: dict[str, int]  # steps of each kind that were reached, up to the first error of each sequence
+    reached: dict[
+        str, int
+    ]  # steps of each kind that were reached, up to the first error of each sequence
     counts: dict[str, dict[str, int]]  # step kind -> error kind -> sequences
     places: tuple[int, ...]  # first errors by tenth of the answer
 
@@ -161,7 +177,9 @@ class FirstErrors:
 
 def first_errors(subject: Subject, lengths: Sequence[int], examples: int) -> FirstErrors:
     naming = _naming(subject)
-    found = {length: _at_length(subject, naming, length, examples) for length in sorted(set(lengths))}
+    found = {
+        length: _at_length(subject, naming, length, examples) for length in sorted(set(lengths))
+    }
     return FirstErrors(naming.steps, naming.errors, found)
 
 
@@ -187,7 +205,9 @@ def _at_length(subject: Subject, naming: Naming, length: int, examples: int) -> 
         sequences=examples,
         right=right,
         reached={kind: reached[kind] for kind in naming.steps},
-        counts={step: {kind: errors[step, kind] for kind in naming.errors} for step in naming.steps},
+        counts={
+            step: {kind: errors[step, kind] for kind in naming.errors} for step in naming.steps
+        },
         places=tuple(places),
     )
 
@@ -197,7 +217,9 @@ def _walk(subject: Subject, length: int, examples: int) -> Iterator[tuple[list[S
     size = fresh_examples(subject.task, subject.seed, length, 0, 1).tokens.shape[1]
     at_once = max(1, TOKENS_AT_ONCE // size)
     for start in range(0, examples, at_once):
-        chunk = fresh_examples(subject.task, subject.seed, length, start, min(at_once, examples - start))
+        chunk = fresh_examples(
+            subject.task, subject.seed, length, start, min(at_once, examples - start)
+        )
         verdicts = judge(subject.decoder, subject.task, chunk)
         for row, first in enumerate(verdicts.first_error.tolist()):
             tokens = chunk.tokens[row, : chunk.sizes[row]].tolist()

@@ -20,13 +20,19 @@ def errors_figure(errors: FirstErrors) -> Figure:
     _stack(kinds, errors)
     tidy(kinds, "How the first error goes wrong", "input length", "sequences, %")
     _step_rates(steps, errors)
-    tidy(steps, "How risky each kind of step is", "input length", "first errors per 100 such steps")
+    tidy(
+        steps, "How risky each kind of step is", "input length", "first errors per 100 such steps"
+    )
     image = _draw_places(places, errors)
     tidy(places, "Where in the answer it is", "input length", "tenth of the answer")
     places.grid(False)
     figure.colorbar(image, ax=places, label="% of all sequences", pad=0.02)
-    kinds.legend(frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
-    steps.legend(frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
+    kinds.legend(
+        frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2
+    )
+    steps.legend(
+        frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2
+    )
     return figure
 
 
@@ -37,7 +43,9 @@ def _stack(panel: Any, errors: FirstErrors) -> None:
     bottom = [0.0] * len(lengths)
     for number, kind in enumerate(errors.errors):
         heights = [100 * one.share_of_error(kind) for one in found]
-        panel.bar(lengths, heights, 0.82, bottom, color=COLOURS[(number + 1) % 7], label=kind, lw=0)
+        panel.bar(
+            lengths, heights, 0.82, bottom, color=COLOURS[(number + 1) % 7], label=kind, lw=0
+        )
         bottom = [low + height for low, height in zip(bottom, heights, strict=True)]
     rest = [100 * one.share_right for one in found]
     panel.bar(lengths, rest, 0.82, bottom, color=RIGHT_COLOUR, label="no error", lw=0)

@@ -2,7 +2,8 @@
 
 Shapes: B examples, A answer positions, T tokens, S stages, q symbols, D width.
 
-A stage is a place in the stream: after the attention of a block (before its MLP) or after the block's MLP.
+A stage is a place in the stream: after the attention of a block (before its MLP) or after the
+block's MLP.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ def stages(depth: int) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class PositionProjection:
-    """The projections at one position. `roles` are the symbols to look for: "token", "successor", "minimum", .."""
+    """The projections at one position. `roles` are the symbols to look for: "token", "successor",
+    "minimum", ..
+    """
 
     place: str  # "input", "answer" or "delimiter"
     position: int
@@ -74,7 +77,9 @@ def project(subject: Subject, prompt: list[int]) -> Projections:
 def _project(view: View, place: str, position: int, ids: list[int]) -> PositionProjection:
     subject = view.subject
     bases = [basis[ids] for basis in (subject.encoder_basis, subject.decoder_basis)]
-    streams = [view.trace[name][0, position].to(bases[0].dtype) for name in stages(subject.depth).values()]
+    streams = [
+        view.trace[name][0, position].to(bases[0].dtype) for name in stages(subject.depth).values()
+    ]
     values = torch.stack([torch.stack([basis @ stream for basis in bases]) for stream in streams])
     words = subject.task.vocab.words
     return PositionProjection(
@@ -87,7 +92,9 @@ def _project(view: View, place: str, position: int, ids: list[int]) -> PositionP
 
 
 def _chosen(view: View) -> dict[str, int]:
-    """Positions by place. Sorting: the middle symbol, and its last copy that the answer goes on from."""
+    """Positions by place. Sorting: the middle symbol, and its last copy that the answer goes on
+    from.
+    """
     tokens, n = view.tokens[0].tolist(), view.inputs
     answers = range(n + 1, len(tokens))
     if isinstance(view.subject.task, Sort):
@@ -96,13 +103,21 @@ def _chosen(view: View) -> dict[str, int]:
         inside = [at for at in answers if tokens[at] == middle]
     else:
         before = n // 2
-        inside = [at for at in answers if at == 2 * n - before]  # an answer with its last digit first mirrors the input
+        inside = [
+            at for at in answers if at == 2 * n - before
+        ]  # an answer with its last digit first mirrors the input
     return {"input": before, **({"answer": inside[-1]} if inside else {}), "delimiter": n}
 
 
 def _roles(view: View, position: int) -> dict[str, int]:
-    """The symbols that the algorithm needs at a position. Where two are the same, both roles name it."""
-    token, following, n = int(view.tokens[0, position]), int(view.following[0, position]), view.inputs
+    """The symbols that the algorithm needs at a position. Where two are the same, both roles name
+    it.
+    """
+    token, following, n = (
+        int(view.tokens[0, position]),
+        int(view.following[0, position]),
+        view.inputs,
+    )
     roles = {"token": token} if position != n else {}
     if not isinstance(view.subject.task, Sort):
         return roles if position < n else {**roles, "right next": following}
@@ -117,7 +132,8 @@ def _roles(view: View, position: int) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class StageCurves:
-    """For each stage, how often the right next symbol has the largest projection on the decoder basis, by length.
+    """For each stage, how often the right next symbol has the largest projection on the decoder
+    basis, by length.
 
     `start` counts the step from ⊥ to the first answer symbol, `answer` all later ones.
     """
@@ -132,13 +148,17 @@ def answer_by_stage(subject: Subject, lengths: Sequence[int], examples: int) -> 
 
 
 def stage_rows(view: View) -> Rows:
-    """Of each sequence at each stage: right at ⊥, right at later positions, and how many of these there are."""
+    """Of each sequence at each stage: right at ⊥, right at later positions, and how many of these
+    there are.
+    """
     asked = slice(view.inputs, view.tokens.shape[1])
     rows: Rows = {}
     for name, traced in stages(view.subject.depth).items():
         right = stand_out(view.on_decoder(traced, asked), view.following[:, asked])
         later = torch.full((len(right),), right.shape[1] - 1)
-        rows[f"stage {name}"] = torch.stack([right[:, 0], right[:, 1:].sum(dim=1), later], dim=1).numpy()
+        rows[f"stage {name}"] = torch.stack(
+            [right[:, 0], right[:, 1:].sum(dim=1), later], dim=1
+        ).numpy()
     return rows
 
 
@@ -147,6 +167,8 @@ def stage_curves(subject: Subject, gathered: Gathered) -> StageCurves:
     answer: dict[str, dict[int, Share]] = {}
     for name in stages(subject.depth):
         counts = {length: rows[f"stage {name}"].T for length, rows in gathered.items()}
-        start[name] = {n: share_of(at_start, np.ones(len(at_start))) for n, (at_start, _, _) in counts.items()}
+        start[name] = {
+            n: share_of(at_start, np.ones(len(at_start))) for n, (at_start, _, _) in counts.items()
+        }
         answer[name] = {n: share_of(right, later) for n, (_, right, later) in counts.items()}
     return StageCurves(start, answer)

@@ -21,7 +21,9 @@ PLACES = {"input": "in the input", "answer": "in the answer", "delimiter": "the 
 
 
 def projection_figure(projections: Projections, position: PositionProjection) -> Figure:
-    """A row per block; encoder basis before and after the MLP, then the decoder basis before and after it."""
+    """A row per block; encoder basis before and after the MLP, then the decoder basis before and
+    after it.
+    """
     blocks = len(projections.stages) // 2
     figure = new_figure(14, 2.5 * blocks + 1.2)
     panels: Any = figure.subplots(blocks, 4, squeeze=False, sharex=True)
@@ -43,7 +45,13 @@ def _draw(panel: Any, projections: Projections, position: PositionProjection, va
     panel.fill_between(places, values, step="mid", color=GREY, alpha=0.55, lw=0)
     panel.axhline(0, color="#444444", lw=0.6)
     present = [projections.symbols.index(symbol) for symbol in projections.inputs]
-    panel.plot(present, [0] * len(present), transform=panel.get_xaxis_transform(), clip_on=False, **PRESENT_STYLE)
+    panel.plot(
+        present,
+        [0] * len(present),
+        transform=panel.get_xaxis_transform(),
+        clip_on=False,
+        **PRESENT_STYLE,
+    )
     for role, symbol in _marked(position).items():
         colour, marker = ROLE_STYLE[role]
         at = projections.symbols.index(symbol)
@@ -67,12 +75,14 @@ def _tick_symbols(panel: Any, projections: Projections) -> None:
 
 def _title(figure: Figure, projections: Projections, position: PositionProjection) -> None:
     sequence = " ".join(
-        f"[{word}]" if place == position.position else word for place, word in enumerate(projections.sequence[:40])
+        f"[{word}]" if place == position.position else word
+        for place, word in enumerate(projections.sequence[:40])
     )
     ending = " …" if len(projections.sequence) > 40 else ""
     where = PLACES[position.place]
     figure.suptitle(
-        f"Token {position.token} at position {position.position}, {where}:   {sequence}{ending}", fontsize=12
+        f"Token {position.token} at position {position.position}, {where}:   {sequence}{ending}",
+        fontsize=12,
     )
     from matplotlib.lines import Line2D
 
@@ -82,4 +92,6 @@ def _title(figure: Figure, projections: Projections, position: PositionProjectio
         label = role if role == symbol else f"{role}: {symbol}"
         handles.append(Line2D([], [], color=colour, marker=marker, lw=1.8, label=label))
     handles.append(Line2D([], [], label="every input symbol (on the axis)", **PRESENT_STYLE))
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False, fontsize=10)
+    figure.legend(
+        handles=handles, loc="outside lower center", ncols=len(handles), frameon=False, fontsize=10
+    )

@@ -2,13 +2,14 @@
 
 Shapes: B examples, P positions, A answer positions, q symbols.
 
-Every mechanism is one function from a View to a Verdict: where it is asked for, and where it holds. All of them take
-plain dot products of the stream with the embedding rows (encoder basis) or with the main head's unembedding rows
-(decoder basis), as the paper does: the last norm and the head's bias are not applied. Only symbols compete, not ⊥, PAD
-or NONE. A symbol is largest only if it is larger than every other; a tie is none.
+Every mechanism is one function from a View to a Verdict: where it is asked for, and where it
+holds. All of them take plain dot products of the stream with the embedding rows (encoder basis) or
+with the main head's unembedding rows (decoder basis), as the paper does: the last norm and the
+head's bias are not applied. Only symbols compete, not ⊥, PAD or NONE. A symbol is largest only if
+it is larger than every other; a tie is none.
 
-The first attention is that of block 0, the last attention and the last MLP are those of the last block: in the paper's
-depth-2 models the first and the second.
+The first attention is that of block 0, the last attention and the last MLP are those of the last
+block: in the paper's depth-2 models the first and the second.
 """
 
 from __future__ import annotations
@@ -29,44 +30,57 @@ from taskhint.tasks import Sort
 
 @dataclass(frozen=True)
 class Verdict:
-    """(B, P) each: whether the mechanism is asked for at a position, and whether it holds there."""
+    """(B, P) each: whether the mechanism is asked for at a position, and whether it
+    holds there.
+    """
 
     asked: Tensor
     held: Tensor
 
 
 def min_finding(view: View) -> Verdict:
-    """At ⊥ after the first attention the smallest input symbol has the largest projection on the decoder basis."""
+    """At ⊥ after the first attention the smallest input symbol has the largest projection on the
+    decoder basis.
+    """
     smallest = view.tokens[:, : view.inputs].amin(dim=1, keepdim=True)
-    held = stand_out(view.on_decoder("blocks.0.after_attention", slice(view.inputs, view.inputs + 1)), smallest)
+    held = stand_out(
+        view.on_decoder("blocks.0.after_attention", slice(view.inputs, view.inputs + 1)), smallest
+    )
     return Verdict(torch.ones_like(held), held)
 
 
 def identity_successor(view: View) -> Verdict:
-    """At answer positions after the last attention the token and the right next symbol have the two largest projections
-    on the decoder basis, in either order.
+    """At answer positions after the last attention the token and the right next symbol have the
+    two largest projections on the decoder basis, in either order.
 
-    Where the token must be repeated the two are one symbol, and that one must have the largest projection.
+    Where the token must be repeated the two are one symbol, and that one must have the largest
+    projection.
     """
-    held = stand_out(_before_last_mlp(view), view.tokens[:, view.answer], view.following[:, view.answer])
+    held = stand_out(
+        _before_last_mlp(view), view.tokens[:, view.answer], view.following[:, view.answer]
+    )
     return Verdict(torch.ones_like(held), held)
 
 
 def identity_successor_moving(view: View) -> Verdict:
-    """Identity+Successor at those answer positions whose right next symbol is another one: two peaks are asked for."""
+    """Identity+Successor at those answer positions whose right next symbol is another one: two
+    peaks are asked for.
+    """
     return Verdict(_moves(view), identity_successor(view).held)
 
 
 def identity_successor_repeating(view: View) -> Verdict:
-    """Identity+Successor at those answer positions whose token must be repeated: one peak is asked for."""
+    """Identity+Successor at those answer positions whose token must be repeated: one peak is asked
+    for.
+    """
     return Verdict(~_moves(view), identity_successor(view).held)
 
 
 def denoising(view: View) -> Verdict:
     """After the last MLP the right next symbol has the largest projection on the decoder basis.
 
-    Asked for where there is something to remove: the right next symbol is another one, both peaks stand out before the
-    MLP, and that of the token itself is the higher one.
+    Asked for where there is something to remove: the right next symbol is another one, both peaks
+    stand out before the MLP, and that of the token itself is the higher one.
     """
     token, successor = view.tokens[:, view.answer, None], view.following[:, view.answer, None]
     before = _before_last_mlp(view)
@@ -77,18 +91,24 @@ def denoising(view: View) -> Verdict:
 
 
 def copy_after_first_attention(view: View) -> Verdict:
-    """At input positions after the first attention the token itself has the largest projection on the encoder basis."""
+    """At input positions after the first attention the token itself has the largest projection on
+    the encoder basis.
+    """
     return _copy(view, 0)
 
 
 def copy_after_last_attention(view: View) -> Verdict:
-    """The same after the last attention: whether the copy lasts, as the paper's "throughout the inference" says."""
+    """The same after the last attention: whether the copy lasts, as the paper's "throughout the
+    inference" says.
+    """
     return _copy(view, view.subject.depth - 1)
 
 
 def _copy(view: View, block: int) -> Verdict:
     before = slice(0, view.inputs)
-    held = stand_out(view.on_encoder(f"blocks.{block}.after_attention", before), view.tokens[:, before])
+    held = stand_out(
+        view.on_encoder(f"blocks.{block}.after_attention", before), view.tokens[:, before]
+    )
     return Verdict(torch.ones_like(held), held)
 
 
@@ -101,7 +121,8 @@ def _moves(view: View) -> Tensor:
 
 
 def stand_out(projections: Tensor, *symbols: Tensor) -> Tensor:
-    """(B, P) whether each named symbol's projection is larger than that of every symbol that is not named.
+    """(B, P) whether each named symbol's projection is larger than that of every symbol that is
+    not named.
 
     (B, P, q) projections; each of `symbols` is (B, P).
     """

@@ -11,7 +11,15 @@ from taskhint.probe.comparison import Comparison
 from taskhint.probe.lens import StageCurves
 from taskhint.probe.mechanisms import MechanismCurves
 from taskhint.probe.shares import Share
-from taskhint.system.drawing import COLOURS, MARKERS, legend_below, mark_training, new_figure, percent_axis, tidy
+from taskhint.system.drawing import (
+    COLOURS,
+    MARKERS,
+    legend_below,
+    mark_training,
+    new_figure,
+    percent_axis,
+    tidy,
+)
 
 PANELS = {
     "min-finding": ("Min-finding", "⊥, after attention 1"),
@@ -20,7 +28,10 @@ PANELS = {
     "copy": ("Copy", "input, after attention 1"),
 }
 PARTS = {
-    "identity+successor": {"moving on": "identity+successor, moving on", "repeating": "identity+successor, repeating"},
+    "identity+successor": {
+        "moving on": "identity+successor, moving on",
+        "repeating": "identity+successor, repeating",
+    },
     "copy": {"after the last attention": "copy to the last block"},
 }
 
@@ -46,7 +57,9 @@ def mechanisms_figure(curves: MechanismCurves, trained_up_to: int | None) -> Fig
 
 def mechanisms_comparison(comparison: Comparison) -> Figure:
     """A panel per mechanism, a line per run."""
-    shown = [name for name in PANELS if all(name in run.mechanisms.shares for run in comparison.runs)]
+    shown = [
+        name for name in PANELS if all(name in run.mechanisms.shares for run in comparison.runs)
+    ]
     figure = new_figure(3.5 * len(shown) + 0.6, 4.3)
     panels: Any = figure.subplots(1, len(shown), squeeze=False, sharey=True)[0]
     for panel, name in zip(panels, shown, strict=True):
@@ -80,13 +93,21 @@ def stages_figure(curves: StageCurves, trained_up_to: int | None) -> Figure:
     return figure
 
 
-def _draw_shares(panel: Any, shares: Mapping[int, Share], number: int, label: str, **style: Any) -> None:
-    """A share by length in percent with its interval; lengths without a position to ask are left out."""
+def _draw_shares(
+    panel: Any, shares: Mapping[int, Share], number: int, label: str, **style: Any
+) -> None:
+    """A share by length in percent with its interval; lengths without a position to ask are left
+    out.
+    """
     asked = {length: share for length, share in shares.items() if share.share is not None}
     colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
     lengths = list(asked)
     means = [100 * (share.share or 0.0) for share in asked.values()]
-    panel.plot(lengths, means, **{"color": colour, "marker": marker, "ms": 4.5, "lw": 1.6, "label": label, **style})
+    panel.plot(
+        lengths,
+        means,
+        **{"color": colour, "marker": marker, "ms": 4.5, "lw": 1.6, "label": label, **style},
+    )
     low = [100 * share.interval[0] for share in asked.values()]
     high = [100 * share.interval[1] for share in asked.values()]
     panel.fill_between(lengths, low, high, color=style.get("color", colour), alpha=0.15, lw=0)

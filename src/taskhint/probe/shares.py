@@ -1,4 +1,6 @@
-"""How often something held, with an interval that knows that positions of one sequence are not independent."""
+"""How often something held, with an interval that knows that positions of one sequence are not
+independent.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,12 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Share:
-    """`held` of `asked` positions in `sequences` sequences, and the 95% Wilson interval of that share.
+    """`held` of `asked` positions in `sequences` sequences, and the 95% Wilson interval of that
+    share.
 
-    The interval counts `effective` independent positions: as many as would vary from sample to sample as the shares of
-    whole sequences do. It is never more than all positions and never less than the sequences.
+    The interval counts `effective` independent positions: as many as would vary from sample to
+    sample as the shares of whole sequences do. It is never more than all positions and never less
+    than the sequences.
     """
 
     held: int
@@ -68,14 +72,18 @@ def wilson(share: float, count: float) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Means:
-    """The mean over sequences of an array per sequence, and half the width of its 95% interval (Student's t)."""
+    """The mean over sequences of an array per sequence, and half the width of its 95% interval
+    (Student's t).
+    """
 
     mean: Floats
     half: Floats
 
 
 def means_of(rows: Floats) -> Means:
-    """Of (sequences, ...) values. One sequence alone has no interval; its half width is given as 0."""
+    """Of (sequences, ...) values. One sequence alone has no interval; its half width is given as
+    0.
+    """
     from scipy.stats import t
 
     count = len(rows)

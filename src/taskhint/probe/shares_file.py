@@ -1,4 +1,6 @@
-"""How often the mechanisms held in a run, kept beside its evaluations; reading it needs no model."""
+"""How often the mechanisms held in a run, kept beside its evaluations; reading it
+needs no model.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,12 @@ class KeptShares:
 
 def save_shares(run: Path, step: int, examples: int, shares: dict[str, dict[int, float]]) -> None:
     """Shares by mechanism and length."""
-    by_name = {name: {str(n): share for n, share in sorted(row.items())} for name, row in shares.items()}
-    write_atomically(run / NAME, json_bytes({"step": step, "examples": examples, "shares": by_name}))
+    by_name = {
+        name: {str(n): share for n, share in sorted(row.items())} for name, row in shares.items()
+    }
+    write_atomically(
+        run / NAME, json_bytes({"step": step, "examples": examples, "shares": by_name})
+    )
 
 
 def load_shares(run: Path) -> KeptShares:
@@ -35,7 +41,10 @@ def load_shares(run: Path) -> KeptShares:
 def _read(data: Any, path: Path) -> KeptShares:
     try:
         examples = int(data["examples"])
-        shares = {name: {int(n): float(x) for n, x in row.items()} for name, row in data["shares"].items()}
+        shares = {
+            name: {int(n): float(x) for n, x in row.items()}
+            for name, row in data["shares"].items()
+        }
     except (KeyError, TypeError, ValueError, AttributeError):
         raise UserError(f"{path} is damaged: it does not hold shares of mechanisms") from None
     if not all(0.0 <= share <= 1.0 for row in shares.values() for share in row.values()):

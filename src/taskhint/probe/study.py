@@ -9,7 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from taskhint.probe.attention import AttentionByLength, AttentionMaps, attention_curves, attention_maps, attention_rows
+from taskhint.probe.attention import (
+    AttentionByLength,
+    AttentionMaps,
+    attention_curves,
+    attention_maps,
+    attention_rows,
+)
 from taskhint.probe.bases import Bases, measure_bases
 from taskhint.probe.first_errors import FirstErrors, first_errors
 from taskhint.probe.gather import gather
@@ -76,10 +82,14 @@ def make_plan(task: Task, text: str | None, lengths: Sequence[int] | None, examp
 def _prompt(task: Task, text: str | None) -> list[int]:
     if text is None:
         usual = isinstance(task, Sort) and task.symbols >= 92
-        return task.prompt(task.vocab.parse(PAPER_INPUT.split())) if usual else task.worked_example()
+        return (
+            task.prompt(task.vocab.parse(PAPER_INPUT.split())) if usual else task.worked_example()
+        )
     symbols = task.vocab.parse(text.replace(",", " ").split())
     if len(symbols) > LONGEST_INPUT:
-        raise UserError(f"--input has {len(symbols)} symbols; at most {LONGEST_INPUT} can be shown")
+        raise UserError(
+            f"--input has {len(symbols)} symbols; at most {LONGEST_INPUT} can be shown"
+        )
     return task.prompt(symbols)
 
 
@@ -124,7 +134,9 @@ def as_json(value: Any) -> Any:
     if isinstance(value, Share):
         return as_json(value.to_json())
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: as_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {
+            field.name: as_json(getattr(value, field.name)) for field in dataclasses.fields(value)
+        }
     if isinstance(value, np.ndarray):
         return as_json(value.tolist())
     if isinstance(value, dict):

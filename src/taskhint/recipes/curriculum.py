@@ -1,4 +1,6 @@
-"""Which task an update is of, which lengths it sees and what its loss weighs: a pure function of the step."""
+"""Which task an update is of, which lengths it sees and what its loss weighs: a pure function of
+the step.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,9 @@ if TYPE_CHECKING:
 class Update:
     """What one update trains on.
 
-    `task` is the kind of the recipe's main task or of one of its hints. `lengths` replaces the task's own. `weight`
-    multiplies the loss, beside the weight of the hint. `batch` is which batch of the task's data it is: the number of
-    the update if nothing else is said.
+    `task` is the kind of the recipe's main task or of one of its hints. `lengths` replaces the
+    task's own. `weight` multiplies the loss, beside the weight of the hint. `batch` is which batch
+    of the task's data it is: the number of the update if nothing else is said.
     """
 
     task: str
@@ -31,7 +33,9 @@ class Update:
 
 @dataclass(frozen=True)
 class Curriculum(Family):
-    """Derive from it, name a `kind`, and say what each update is. It must depend on nothing but recipe and step."""
+    """Derive from it, name a `kind`, and say what each update is. It must depend on nothing but
+    recipe and step.
+    """
 
     family: ClassVar[str] = "curriculum"
     label: ClassVar[str] = "curriculum"
@@ -47,7 +51,9 @@ class Curriculum(Family):
 
 @dataclass(frozen=True)
 class Alternate(Curriculum):
-    """In every cycle the main task has `main_updates` turns and each hint its own number, spread evenly."""
+    """In every cycle the main task has `main_updates` turns and each hint its own number, spread
+    evenly.
+    """
 
     kind: ClassVar[str] = "alternate"
 
@@ -66,5 +72,9 @@ class Alternate(Curriculum):
 def _cycle(main: int, hints: tuple[int, ...]) -> tuple[int, ...]:
     """Whose turn it is in each update of a cycle: 0 for the main task, then the hints."""
     shares = [main, *hints]
-    turns = [((turn + 0.5) / share, place) for place, share in enumerate(shares) for turn in range(share)]
+    turns = [
+        ((turn + 0.5) / share, place)
+        for place, share in enumerate(shares)
+        for turn in range(share)
+    ]
     return tuple(place for _, place in sorted(turns))

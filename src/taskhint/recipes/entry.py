@@ -10,8 +10,8 @@ from taskhint.recipes.recipe import Recipe, Scale
 
 @dataclass(frozen=True)
 class Entry:
-    """`minutes` is one pocket run on one core, from results/times.json; `result` is its mean accuracy over the seeds in
-    results/reproduce.
+    """`minutes` is one pocket run on one core, from results/times.json; `result` is its mean
+    accuracy over the seeds in results/reproduce.
     """
 
     name: str

@@ -24,14 +24,18 @@ PAPER_WARMUP = 9_766  # ten epochs of 1M examples in batches of 1024
 CARRY = (Hint(Carry()),)
 
 
-def recipe(scale: Scale, *, name: str, hints: tuple[Hint, ...] = (), temperature: Temperature = Constant()) -> Recipe:
+def recipe(
+    scale: Scale, *, name: str, hints: tuple[Hint, ...] = (), temperature: Temperature = Constant()
+) -> Recipe:
     if scale == "paper":
         return Recipe(
             name=name,
             scale=scale,
             task=Increment(),
             hints=hints,
-            model=ModelConfig(width=1024, heads=16, depth=4, mlp_width=2048, temperature=temperature),
+            model=ModelConfig(
+                width=1024, heads=16, depth=4, mlp_width=2048, temperature=temperature
+            ),
             optimiser=Adam(),
             learning_rate=1e-5,
             batch_size=1024,
@@ -55,7 +59,9 @@ def recipe(scale: Scale, *, name: str, hints: tuple[Hint, ...] = (), temperature
 
 
 def best(scale: Scale) -> Recipe:
-    """Places counted from ⊥ in both directions, so that a digit and the one that answers it stand face to face."""
+    """Places counted from ⊥ in both directions, so that a digit and the one that answers it stand
+    face to face.
+    """
     base = recipe(scale, name="increment/best")
     return replace(base, model=replace(base.model, positions=Mirror()))
 

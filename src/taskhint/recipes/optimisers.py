@@ -38,7 +38,9 @@ class Stepper(Protocol):
     """An optimiser at work on a model."""
 
     def step(self, factor: float) -> None:
-        """Apply the gradients with `factor` times the learning rate, and clear them. Weights without one stay put."""
+        """Apply the gradients with `factor` times the learning rate, and clear them. Weights
+        without one stay put.
+        """
 
     def state(self) -> dict[str, Tensor]:
         """Everything that a checkpoint must keep, by name; all of it from the beginning on."""
@@ -49,7 +51,8 @@ class Stepper(Protocol):
 
 @dataclass(frozen=True)
 class Optimiser(Family):
-    """Derive from it, name a `kind`, and return one of torch's optimisers, or one of your own, from `torch_optimiser`.
+    """Derive from it, name a `kind`, and return one of torch's optimisers, or one of your own,
+    from `torch_optimiser`.
 
     Its learning rates are multiplied by the schedule of the recipe. Its state begins with zeros.
     """
@@ -58,7 +61,9 @@ class Optimiser(Family):
     label: ClassVar[str] = "optimiser"
 
     @abstractmethod
-    def torch_optimiser(self, named: Mapping[str, Parameter], learning_rate: float) -> torch.optim.Optimizer: ...
+    def torch_optimiser(
+        self, named: Mapping[str, Parameter], learning_rate: float
+    ) -> torch.optim.Optimizer: ...
 
     def at_work(self, model: Model, learning_rate: float) -> Stepper:
         named = dict(model.named_parameters())
@@ -85,7 +90,9 @@ class Adam(Optimiser):
         _check("beta2", self.beta2, 0.0, 1.0)
         _check("weight_decay", self.weight_decay, 0.0, math.inf)
 
-    def torch_optimiser(self, named: Mapping[str, Parameter], learning_rate: float) -> torch.optim.Optimizer:
+    def torch_optimiser(
+        self, named: Mapping[str, Parameter], learning_rate: float
+    ) -> torch.optim.Optimizer:
         import torch
 
         decayed = [value for value in named.values() if value.dim() == 2]
@@ -94,7 +101,9 @@ class Adam(Optimiser):
             {"params": decayed, "weight_decay": self.weight_decay},
             {"params": others, "weight_decay": 0.0},
         ]
-        return torch.optim.AdamW(groups, lr=learning_rate, betas=(self.beta1, self.beta2), fused=True)
+        return torch.optim.AdamW(
+            groups, lr=learning_rate, betas=(self.beta1, self.beta2), fused=True
+        )
 
     def at_work(self, model: Model, learning_rate: float) -> Stepper:
         named = dict(model.named_parameters())
@@ -103,9 +112,11 @@ class Adam(Optimiser):
 
 @dataclass(frozen=True)
 class Muon(Optimiser):
-    """Orthogonalised momentum for the matrices inside the blocks; Adam at `rest_rate` for all other weights.
+    """Orthogonalised momentum for the matrices inside the blocks; Adam at `rest_rate` for all
+    other weights.
 
-    The recipe's learning rate is that of the matrices. Weight decay is decoupled and touches the matrices only.
+    The recipe's learning rate is that of the matrices. Weight decay is decoupled and touches the
+    matrices only.
     """
 
     kind: ClassVar[str] = "muon"
@@ -119,7 +130,9 @@ class Muon(Optimiser):
         _check("rest_rate", self.rest_rate, 0.0, math.inf)
         _check("weight_decay", self.weight_decay, 0.0, math.inf)
 
-    def torch_optimiser(self, named: Mapping[str, Parameter], learning_rate: float) -> torch.optim.Optimizer:
+    def torch_optimiser(
+        self, named: Mapping[str, Parameter], learning_rate: float
+    ) -> torch.optim.Optimizer:
         """Of the weights that are not matrices inside the blocks."""
         import torch
 
@@ -134,11 +147,15 @@ class Muon(Optimiser):
 
 
 class _AdamStepper:
-    def __init__(self, named: Mapping[str, Parameter], adam: torch.optim.Optimizer, rate: float) -> None:
+    def __init__(
+        self, named: Mapping[str, Parameter], adam: torch.optim.Optimizer, rate: float
+    ) -> None:
         import torch
 
         self._named, self._adam, self._rate = named, adam, rate
-        for value in named.values():  # torch would make these at the first step; a head may wait for its turn
+        for value in (
+            named.values()
+        ):  # torch would make these at the first step; a head may wait for its turn
             zeros = {"exp_avg": torch.zeros_like(value), "exp_avg_sq": torch.zeros_like(value)}
             self._adam.state[value] = {"step": torch.zeros((), device=value.device), **zeros}
 
@@ -163,7 +180,9 @@ class _AdamStepper:
 
 
 class _MuonStepper:
-    """Momentum for the matrices. Those of one shape are orthogonalised together; query, key and value maps apart."""
+    """Momentum for the matrices. Those of one shape are orthogonalised together; query, key and
+    value maps apart.
+    """
 
     def __init__(
         self,
@@ -206,7 +225,9 @@ class _MuonStepper:
                 weight.sub_(update if rows <= columns else update.mT, alpha=size)
 
     def state(self) -> dict[str, Tensor]:
-        return self._rest.state() | {f"muon.momentum.{name}": value for name, value in self._momentum.items()}
+        return self._rest.state() | {
+            f"muon.momentum.{name}": value for name, value in self._momentum.items()
+        }
 
     def load(self, state: Mapping[str, Tensor]) -> None:
         self._rest.load(state)
@@ -217,8 +238,9 @@ class _MuonStepper:
 def orthogonalise(matrices: Tensor) -> Tensor:
     """(n, rows, columns), rows <= columns: nearly the closest matrices with orthonormal rows.
 
-    Five Newton-Schulz turns. The coefficients push every singular value fast into about 0.7..1.2, not exactly
-    to 1. Float32 throughout: bfloat16 is several times slower on processors that lack it.
+    Five Newton-Schulz turns. The coefficients push every singular value fast into about 0.7..1.2,
+    not exactly to 1. Float32 throughout: bfloat16 is several times slower on processors that lack
+    it.
     """
     import torch
 
@@ -250,7 +272,11 @@ class _TorchStepper:
             value.grad = torch.zeros_like(value)
         trial.step()
         return {
-            value: {part: torch.zeros_like(x) for part, x in trial.state[other].items() if torch.is_tensor(x)}
+            value: {
+                part: torch.zeros_like(x)
+                for part, x in trial.state[other].items()
+                if torch.is_tensor(x)
+            }
             for value, other in zip(mine, copies, strict=True)
         }
 
@@ -270,4 +296,6 @@ class _TorchStepper:
     def load(self, state: Mapping[str, Tensor]) -> None:
         for name, value in self._named.items():
             for part in self._layout.get(value, ()):
-                self._optimiser.state[value][part] = state[f"{part}.{name}"].to(value.device).clone()
+                self._optimiser.state[value][part] = (
+                    state[f"{part}.{name}"].to(value.device).clone()
+                )

@@ -55,10 +55,12 @@ def _check(name: str, value: float, low: float, high: float) -> None:
 
 @dataclass(frozen=True)
 class Hint(Settings):
-    """An auxiliary task beside the main one: its own head, and `updates` updates in every cycle of updates.
+    """An auxiliary task beside the main one: its own head, and `updates` updates in every cycle of
+    updates.
 
-    `weight` multiplies its loss. The optimisers step along a running mean of the gradients of all tasks, by a size that
-    does not depend on theirs: a hint of little weight leaves the direction to the main task.
+    `weight` multiplies its loss. The optimisers step along a running mean of the gradients of all
+    tasks, by a size that does not depend on theirs: a hint of little weight leaves the direction
+    to the main task.
     """
 
     label: ClassVar[str] = "hint"
@@ -80,10 +82,11 @@ class Hint(Settings):
 class Recipe(Settings):
     """A run in full.
 
-    The curriculum says of which task each update is: by default tasks take turns, `main_updates` of the main task in
-    every cycle and each hint's own number. `steps` counts all of them. The dataset is split equally among the tasks,
-    and is visited again and again if it is small. `checkpoint_every` and `keep_checkpoints` change no weight: a run can
-    go on with other values of them.
+    The curriculum says of which task each update is: by default tasks take turns, `main_updates`
+    of the main task in every cycle and each hint's own number. `steps` counts all of them. The
+    dataset is split equally among the tasks, and is visited again and again if it is small.
+    `checkpoint_every` and `keep_checkpoints` change no weight: a run can go on with other values
+    of them.
     """
 
     name: str
@@ -114,11 +117,17 @@ class Recipe(Settings):
         _check("seed", self.seed, 0, 2**31 - 1)
         if not 0.0 < self.learning_rate < math.inf:
             raise UserError(f"learning_rate={self.learning_rate} is not a positive number")
-        if len(self.hints) > MAX_HINTS or len({task.kind for task in self.tasks}) != len(self.tasks):
-            raise UserError(f"the tasks of a recipe must be different, and its hints at most {MAX_HINTS}")
+        if len(self.hints) > MAX_HINTS or len({task.kind for task in self.tasks}) != len(
+            self.tasks
+        ):
+            raise UserError(
+                f"the tasks of a recipe must be different, and its hints at most {MAX_HINTS}"
+            )
         for hint in self.hints:
             if hint.task.vocab != self.task.vocab:
-                raise UserError(f"hint {hint.kind!r} has another vocabulary than task {self.task.kind!r}")
+                raise UserError(
+                    f"hint {hint.kind!r} has another vocabulary than task {self.task.kind!r}"
+                )
 
     @property
     def tasks(self) -> tuple[Task, ...]:
@@ -130,16 +139,26 @@ class Recipe(Settings):
         update = self.curriculum.update(self, step)
         kinds = [task.kind for task in self.tasks]
         if update.task not in kinds:
-            raise UserError(f"the curriculum asks for task {update.task!r} in update {step}; the recipe has {kinds}")
+            raise UserError(
+                f"the curriculum asks for task {update.task!r} in update {step}; the recipe has "
+                f"{kinds}"
+            )
         return kinds.index(update.task), update
 
     def loss_weight(self, place: int, update: Update) -> float:
         return update.weight * (self.hints[place - 1].weight if place else 1.0)
 
     def main_share(self) -> float:
-        """Which part of the updates is the main task's: of the first whole period of the curriculum."""
+        """Which part of the updates is the main task's: of the first whole period of the
+        curriculum.
+        """
         period = self.curriculum.period(self)
-        return sum(self.curriculum.update(self, step).task == self.task.kind for step in range(period)) / period
+        return (
+            sum(
+                self.curriculum.update(self, step).task == self.task.kind for step in range(period)
+            )
+            / period
+        )
 
     def to_json(self) -> Any:
         return to_json(self)
@@ -150,7 +169,9 @@ class Recipe(Settings):
         return recipe
 
     def with_settings(self, settings: Iterable[str]) -> Recipe:
-        """A copy with `KEY=VALUE` settings, as `--set` gives them. They are checked when all of them are applied."""
+        """A copy with `KEY=VALUE` settings, as `--set` gives them. They are checked when all of
+        them are applied.
+        """
         pairs = []
         for setting in settings:
             key, equals, text = setting.partition("=")
@@ -168,7 +189,9 @@ class Recipe(Settings):
             return f"unknown key {key!r}; did you mean {OTHER_WORDS[key]!r}?"
         keys = setting_keys(self)
         ending = [known for known in keys if known.endswith(f".{key}")]
-        return f"unknown key {key!r}; " + (f"did you mean {ending[0]!r}?" if ending else nearest(key, keys))
+        return f"unknown key {key!r}; " + (
+            f"did you mean {ending[0]!r}?" if ending else nearest(key, keys)
+        )
 
     def with_steps(self, steps: int) -> Recipe:
         """A copy that trains for `steps` updates, with the same share of them as warm-up."""
@@ -177,12 +200,15 @@ class Recipe(Settings):
     def change(self, **changes: Any) -> Recipe:
         """A copy with some fields replaced: those of the recipe, or those of its model.
 
-        `recipe.change(seed=3, positions=Mirror(), depth=3)`. Other `steps` keep the share of the warm-up.
+        `recipe.change(seed=3, positions=Mirror(), depth=3)`. Other `steps` keep the share of the
+        warm-up.
         """
         own, of_model = {f.name for f in fields(self)}, {f.name for f in fields(self.model)}
         for name in changes:
             if name not in own | of_model:
-                raise UserError(f"a recipe has no setting {name!r}; {nearest(name, sorted(own | of_model))}")
+                raise UserError(
+                    f"a recipe has no setting {name!r}; {nearest(name, sorted(own | of_model))}"
+                )
         inner = {name: value for name, value in changes.items() if name not in own}
         outer = {name: value for name, value in changes.items() if name in own}
         recipe = self
@@ -199,7 +225,9 @@ class Recipe(Settings):
     def differences(self, other: Recipe) -> list[str]:
         """The dotted keys in which two recipes differ, of those that decide the weights."""
         mine, theirs = _flat(to_json(self)), _flat(to_json(other))
-        different = {key for key in mine.keys() | theirs.keys() if mine.get(key) != theirs.get(key)}
+        different = {
+            key for key in mine.keys() | theirs.keys() if mine.get(key) != theirs.get(key)
+        }
         return sorted(different - STORAGE_KEYS)
 
     def fingerprint(self) -> str:
@@ -228,4 +256,8 @@ def _flat(data: Any, prefix: str = "") -> dict[str, str]:
         items = ((str(i), item) for i, item in enumerate(data))
     else:
         return {prefix: json.dumps(data)}
-    return {key: text for name, item in items for key, text in _flat(item, f"{prefix}.{name}".strip(".")).items()}
+    return {
+        key: text
+        for name, item in items
+        for key, text in _flat(item, f"{prefix}.{name}".strip(".")).items()
+    }

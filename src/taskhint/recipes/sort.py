@@ -2,10 +2,11 @@
 
     taskhint train sort/tempered --out runs/tempered
 
-Pocket scale: a decoder of 0.3M parameters for two cores. Paper scale: exactly the paper's settings, where it gives any.
-Its warm-up of "10 epochs" is longer than the whole training for every dataset but that of 1M examples, so paper scale
-warms up over ten epochs of that one: 9,766 updates. At both scales a hinted recipe makes as many updates in all as a
-plain one, so it makes fewer of the main task.
+Pocket scale: a decoder of 0.3M parameters for two cores. Paper scale: exactly the paper's
+settings, where it gives any. Its warm-up of "10 epochs" is longer than the whole training for
+every dataset but that of 1M examples, so paper scale warms up over ten epochs of that one: 9,766
+updates. At both scales a hinted recipe makes as many updates in all as a plain one, so it makes
+fewer of the main task.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ def recipe(
             scale=scale,
             task=Sort(),
             hints=hints,
-            model=ModelConfig(width=1024, heads=16, depth=2, mlp_width=2048, temperature=temperature),
+            model=ModelConfig(
+                width=1024, heads=16, depth=2, mlp_width=2048, temperature=temperature
+            ),
             optimiser=Adam(),
             learning_rate=1e-5,
             batch_size=1024,
@@ -68,7 +71,9 @@ def recipe(
 
 
 def best(scale: Scale, *, name: str, hints: tuple[Hint, ...] = ()) -> Recipe:
-    """What sorts longest: keys of one size, tempered, and dense and repeating sequences among those of usual length."""
+    """What sorts longest: keys of one size, tempered, and dense and repeating sequences among
+    those of usual length.
+    """
     base = recipe(scale, name=name, hints=hints, temperature=LogVisible())
     base = replace(base, task=Sort(inputs=RICH), model=replace(base.model, qk_norm=True))
     return base if scale == "paper" else base.with_steps(BEST_UPDATES)
@@ -101,7 +106,9 @@ ENTRIES = (
         "successor hint and tempered softmax",
         minutes=3.8,
         result="99.8% at length 20, 87.3% at 50, 11.3% at 100",
-        build=partial(recipe, name="sort/successor-tempered", hints=SUCCESSOR, temperature=LogVisible()),
+        build=partial(
+            recipe, name="sort/successor-tempered", hints=SUCCESSOR, temperature=LogVisible()
+        ),
     ),
     Entry(
         "sort/count",

@@ -8,11 +8,21 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from taskhint.evaluation.summary import Series
-from taskhint.system.drawing import COLOURS, MARKERS, legend_below, mark_training, new_figure, percent_axis, tidy
+from taskhint.system.drawing import (
+    COLOURS,
+    MARKERS,
+    legend_below,
+    mark_training,
+    new_figure,
+    percent_axis,
+    tidy,
+)
 
 
 def curves_figure(series: Sequence[Series]) -> Figure:
-    distributions = sorted({s.distribution for s in series}, key=lambda name: (name != "uniform", name))
+    distributions = sorted(
+        {s.distribution for s in series}, key=lambda name: (name != "uniform", name)
+    )
     labels = list(dict.fromkeys(s.label for s in series))
     longest = max(s.recipe.task.lengths.max_length for s in series)
     figure = new_figure(5.2 * len(distributions) + 0.6, 4.6)
@@ -42,5 +52,10 @@ def _draw(panel: Any, series: Series, number: int) -> None:
         label=series.label,
     )
     panel.fill_between(
-        lengths, [100 * p.low for p in points], [100 * p.high for p in points], color=colour, alpha=0.15, lw=0
+        lengths,
+        [100 * p.low for p in points],
+        [100 * p.high for p in points],
+        color=colour,
+        alpha=0.15,
+        lw=0,
     )

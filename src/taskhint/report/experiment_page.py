@@ -1,4 +1,6 @@
-"""The paper's experiments as they came out here: figure, table, the paper's numbers, and a verdict in words."""
+"""The paper's experiments as they came out here: figure, table, the paper's numbers, and a verdict
+in words.
+"""
 
 from __future__ import annotations
 
@@ -20,19 +22,30 @@ WORDS = {True: "holds", False: "does not hold", None: "cannot be told"}
 def overview(findings: Sequence[Finding]) -> str:
     """A row per experiment: question, verdict, what it rests on."""
     rows = "".join(
-        f'<tr><td><a href="#{f.experiment.name}">{f.experiment.name}</a></td><td>{escape(f.experiment.question)}</td>'
+        "<tr><td><a "
+        f'href="#{f.experiment.name}">{f.experiment.name}</a></td><td>{escape(f.experiment.question)}</td>'
         f"<td><b>{f.verdict}</b></td><td>{held(f)}</td><td>{basis(f)}</td></tr>"
         for f in findings
     )
-    header = "<tr><th>experiment</th><th>question</th><th>verdict</th><th>claims that hold</th><th>basis</th></tr>"
-    return f'<div class="wide"><table class="notes"><thead>{header}</thead><tbody>{rows}</tbody></table></div>'
+    header = (
+        "<tr><th>experiment</th><th>question</th><th>verdict</th><th>claims that "
+        "hold</th><th>basis</th></tr>"
+    )
+    return (
+        '<div class="wide"><table '
+        f'class="notes"><thead>{header}</thead><tbody>{rows}</tbody></table></div>'
+    )
 
 
 def section(finding: Finding) -> str:
     """All there is to say of one experiment."""
     experiment = finding.experiment
-    tables = "".join(f"<h3>{escape(panel.title)}</h3>{_table(finding, panel)}" for panel in experiment.panels)
-    claims = "".join(f"<li>{escape(o.text)}: <b>{WORDS[o.holds]}</b></li>" for o in finding.outcomes)
+    tables = "".join(
+        f"<h3>{escape(panel.title)}</h3>{_table(finding, panel)}" for panel in experiment.panels
+    )
+    claims = "".join(
+        f"<li>{escape(o.text)}: <b>{WORDS[o.holds]}</b></li>" for o in finding.outcomes
+    )
     settings = "".join(f"<li>{escape(line)}</li>" for line in finding.different_settings)
     return f"""<h2 id="{experiment.name}">{escape(experiment.name)}</h2>
 <p class="lead">{escape(experiment.question)}</p>
@@ -55,7 +68,9 @@ def basis(finding: Finding) -> str:
     seeds = f"{min(counts)}" if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
     fewest, most = finding.examples
     examples = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
-    return f"{seeds} seed{'s' if seeds != '1' else ''}, {examples} test sequences per length and seed"
+    return (
+        f"{seeds} seed{'s' if seeds != '1' else ''}, {examples} test sequences per length and seed"
+    )
 
 
 def _table(finding: Finding, panel: Panel) -> str:
@@ -64,7 +79,9 @@ def _table(finding: Finding, panel: Panel) -> str:
     rows = ""
     for arm in finding.experiment.arms:
         cells = "".join(_cell(finding.cell(arm.label, panel, n), panel) for n in lengths)
-        rows += f"<tr><td>{escape(arm.label)}</td>{cells}<td>{len(finding.seeds[arm.label])}</td></tr>"
+        rows += (
+            f"<tr><td>{escape(arm.label)}</td>{cells}<td>{len(finding.seeds[arm.label])}</td></tr>"
+        )
         rows += _published_row(finding, panel, arm.label)
     header = f"<tr><th>length</th>{head}<th>seeds</th></tr>"
     return f'<div class="wide"><table><thead>{header}</thead><tbody>{rows}</tbody></table></div>'
@@ -75,7 +92,9 @@ def mean_and_interval(cell: Cell, panel: Panel) -> tuple[str, str]:
     close = panel.quantity == "edit distance" or NEARLY_ALL <= cell.mean < 1.0
     scale, digits = 1.0 if panel.quantity == "edit distance" else 100.0, 2 if close else 1
     low, high = cell.interval
-    interval = f"{scale * low:.{digits}f}–{scale * high:.{digits}f}" if len(cell.values) > 1 else ""
+    interval = (
+        f"{scale * low:.{digits}f}–{scale * high:.{digits}f}" if len(cell.values) > 1 else ""
+    )
     return f"{scale * cell.mean:.{digits}f}", interval
 
 
@@ -88,13 +107,22 @@ def _cell(cell: Cell | None, panel: Panel) -> str:
 
 def _published_row(finding: Finding, panel: Panel, arm: str) -> str:
     rows = printed_rows(finding, panel, arm, finding.experiment.lengths)
-    return "".join(f'<tr class="paper">{"".join(f"<td>{text}</td>" for text in (*row, ""))}</tr>' for row in rows)
+    return "".join(
+        f'<tr class="paper">{"".join(f"<td>{text}</td>" for text in (*row, ""))}</tr>'
+        for row in rows
+    )
 
 
-def printed_rows(finding: Finding, panel: Panel, arm: str, lengths: Sequence[int]) -> list[list[str]]:
+def printed_rows(
+    finding: Finding, panel: Panel, arm: str, lengths: Sequence[int]
+) -> list[list[str]]:
     """A row of the paper's numbers, where it prints any."""
     numbers = finding.experiment.printed(arm, panel)
-    return [[IN_THE_PAPER, *(numbers[n].text if n in numbers else "" for n in lengths)]] if numbers else []
+    return (
+        [[IN_THE_PAPER, *(numbers[n].text if n in numbers else "" for n in lengths)]]
+        if numbers
+        else []
+    )
 
 
 def finding_text(finding: Finding) -> str:
@@ -105,7 +133,12 @@ def finding_text(finding: Finding) -> str:
         rows = []
         for arm in finding.experiment.arms:
             cells = (finding.cell(arm.label, panel, n) for n in lengths)
-            rows.append([arm.label, *("" if cell is None else mean_and_interval(cell, panel)[0] for cell in cells)])
+            rows.append(
+                [
+                    arm.label,
+                    *("" if cell is None else mean_and_interval(cell, panel)[0] for cell in cells),
+                ]
+            )
             rows += printed_rows(finding, panel, arm.label, lengths)
         text += f"{panel.title}\n{text_table(['', *(str(n) for n in lengths)], rows)}"
     remark = f"{REMARK} {finding.experiment.remark}\n" if finding.experiment.remark else ""

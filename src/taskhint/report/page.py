@@ -1,4 +1,6 @@
-"""One self-contained HTML file: the curves as a figure, the tables with intervals, and the settings behind them."""
+"""One self-contained HTML file: the curves as a figure, the tables with intervals, and the
+settings behind them.
+"""
 
 from __future__ import annotations
 
@@ -31,11 +33,14 @@ tr.paper td { color: #777; } details { margin: .6rem 0; } li { margin: .15rem 0;
 
 
 def write_report(directory: Path, out: Path, names: Sequence[str] = ()) -> Path:
-    """Write the report on every evaluated run below a directory, or on the named experiments alone.
+    """Write the report on every evaluated run below a directory, or on the named experiments
+    alone.
 
     Runs that belong to an experiment are shown with it; all others as curves by recipe.
     """
-    findings = [one for place in _marked(directory) for one in _findings(place) if _chosen(one, names)]
+    findings = [
+        one for place in _marked(directory) for one in _findings(place) if _chosen(one, names)
+    ]
     rest = [] if names else _rest(directory)
     try:
         write_atomically(out, report_page(rest, findings).encode())
@@ -70,7 +75,9 @@ def _rest(directory: Path) -> list[Series]:
 
 def report_page(series: Sequence[Series], findings: Sequence[Finding] = ()) -> str:
     tasks = dict.fromkeys(one.recipe.task.kind for one in series)
-    curves = "".join(_curves(kind, [one for one in series if one.recipe.task.kind == kind]) for kind in tasks)
+    curves = "".join(
+        _curves(kind, [one for one in series if one.recipe.task.kind == kind]) for kind in tasks
+    )
     experiments = _experiments(findings) if findings else ""
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
@@ -94,7 +101,8 @@ def _curves(task: str, series: Sequence[Series]) -> str:
     distributions = list(dict.fromkeys(s.distribution for s in series))
     longest = max(s.recipe.task.lengths.max_length for s in series)
     tables = "".join(
-        f"<h2>{escape(name)} test sequences</h2>{_table([s for s in series if s.distribution == name])}"
+        f"<h2>{escape(name)} test "
+        f"sequences</h2>{_table([s for s in series if s.distribution == name])}"
         for name in sorted(distributions, key=lambda name: (name != "uniform", name))
     )
     return f"""<h1>Accuracy by length: {escape(task)}</h1>
@@ -124,13 +132,18 @@ def _table(series: Sequence[Series]) -> str:
 def _cell(point: Point | None) -> str:
     if point is None:
         return "<td></td>"
-    distance = "" if point.edit_distance is None else f"<small>edit {point.edit_distance:.2f}</small>"
+    distance = (
+        "" if point.edit_distance is None else f"<small>edit {point.edit_distance:.2f}</small>"
+    )
     return f"<td>{100 * point.mean:.1f}<small>{100 * point.low:.1f}–{100 * point.high:.1f}</small>{distance}</td>"
 
 
 def _settings(series: Sequence[Series]) -> str:
     recipes = dict.fromkeys((one.label, one.recipe) for one in series)
-    rows = "".join(f"<tr><td>{escape(label)}</td><td>{escape(describe(recipe))}</td></tr>" for label, recipe in recipes)
+    rows = "".join(
+        f"<tr><td>{escape(label)}</td><td>{escape(describe(recipe))}</td></tr>"
+        for label, recipe in recipes
+    )
     return f'<div class="wide"><table class="notes"><tbody>{rows}</tbody></table></div>'
 
 
@@ -154,7 +167,11 @@ def _fields(settings: object) -> str:
 
 def _inputs(recipe: Recipe) -> str:
     fields = getattr(recipe.task, "inputs", recipe.task)
-    return ", ".join(f"{name} {value}" for name, value in vars(fields).items() if name not in ("lengths", "symbols"))
+    return ", ".join(
+        f"{name} {value}"
+        for name, value in vars(fields).items()
+        if name not in ("lengths", "symbols")
+    )
 
 
 def _hint(task: object) -> str:

@@ -17,13 +17,22 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from taskhint.probe.attention_figures import heads_comparison, maps_figure, shares_figure, sharpness_figure
+from taskhint.probe.attention_figures import (
+    heads_comparison,
+    maps_figure,
+    shares_figure,
+    sharpness_figure,
+)
 from taskhint.probe.bases_figures import bases_figure
 from taskhint.probe.comparison import Comparison, compare
 from taskhint.probe.first_errors_figures import errors_comparison, errors_figure
 from taskhint.probe.lens_figures import projection_figure
 from taskhint.probe.mechanisms import MechanismCurves
-from taskhint.probe.mechanisms_figures import mechanisms_comparison, mechanisms_figure, stages_figure
+from taskhint.probe.mechanisms_figures import (
+    mechanisms_comparison,
+    mechanisms_figure,
+    stages_figure,
+)
 from taskhint.probe.study import Study, as_json, make_plan, study
 from taskhint.report.page import STYLE
 from taskhint.runs.run import Run, load
@@ -97,7 +106,9 @@ def write_probe(
     examples: int = 200,
     progress: bool = False,
 ) -> list[Study]:
-    """Probe runs and write everything below a directory. Bad input is refused before anything is computed."""
+    """Probe runs and write everything below a directory. Bad input is refused before
+    anything is computed.
+    """
     if (out / "recipe.json").exists():
         raise UserError(f"{out} is a run; choose another --out")
     if out.exists() and not out.is_dir():
@@ -146,7 +157,9 @@ def _compared(comparison: Comparison) -> Section:
     if all(run.heads for run in comparison.runs):
         figures["compared-heads"] = heads_comparison(comparison)
     figures["compared-errors"] = errors_comparison(comparison)
-    lead = f"{comparison.task}: " + "; ".join(f"{run.name} ({run.recipe})" for run in comparison.runs)
+    lead = f"{comparison.task}: " + "; ".join(
+        f"{run.name} ({run.recipe})" for run in comparison.runs
+    )
     lead += f"; {comparison.examples} fresh uniform sequences of each length."
     folder = f"comparison-{comparison.task}"
     return Section(folder, "Runs compared", lead, figures, as_json(comparison))
@@ -203,8 +216,13 @@ def mechanisms_table(studies: Sequence[Study]) -> str:
     """The shares in percent as plain text, a table per run."""
     text = ""
     for one in studies:
-        lengths = sorted({length for shares in one.mechanisms.shares.values() for length in shares})
-        rows = [[name, *(_percent(shares[n].share) for n in lengths)] for name, shares in one.mechanisms.shares.items()]
+        lengths = sorted(
+            {length for shares in one.mechanisms.shares.values() for length in shares}
+        )
+        rows = [
+            [name, *(_percent(shares[n].share) for n in lengths)]
+            for name, shares in one.mechanisms.shares.items()
+        ]
         text += f"{one.name}: {one.recipe}, seed {one.seed}, {one.step} updates, {one.examples} sequences a length\n"
         text += text_table(["% by length", *(str(length) for length in lengths)], rows) + "\n"
     return text

@@ -38,7 +38,12 @@ from taskhint.system.files import (
 from taskhint.system.settings import conform, to_json
 
 PREFIX = "step-"
-WEIGHTS, OPTIMISER, STATE, MANIFEST = "weights.safetensors", "optimiser.safetensors", "state.json", "manifest.json"
+WEIGHTS, OPTIMISER, STATE, MANIFEST = (
+    "weights.safetensors",
+    "optimiser.safetensors",
+    "state.json",
+    "manifest.json",
+)
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,9 @@ class Checkpoint:
         return int(self.path.name.removeprefix(PREFIX))
 
     def damage(self, recipe: Recipe) -> str | None:
-        """What is wrong with it, or None if every file is as its manifest says and it belongs to the recipe."""
+        """What is wrong with it, or None if every file is as its manifest says and it belongs to
+        the recipe.
+        """
         try:
             for name, expected in self.manifest().items():
                 _check_file(self.path / name, expected)
@@ -82,9 +89,13 @@ class Checkpoint:
         data = parse_json(path, written)
         if not isinstance(data, dict) or set(data) != {WEIGHTS, OPTIMISER, STATE}:
             raise UserError(f"{path} is damaged: it does not list the files of a checkpoint")
-        manifest = {name: conform(FileSum, entry, f"{path}: {name}") for name, entry in data.items()}
+        manifest = {
+            name: conform(FileSum, entry, f"{path}: {name}") for name, entry in data.items()
+        }
         if written != json_bytes(data):
-            raise UserError(f"{path} is damaged: it is not as it was written")  # its own bytes have no other check
+            raise UserError(
+                f"{path} is damaged: it is not as it was written"
+            )  # its own bytes have no other check
         return manifest
 
     def state(self) -> State:
@@ -114,7 +125,9 @@ def _check_file(path: Path, expected: FileSum) -> None:
 
 def checkpoints_in(directory: Path) -> list[Checkpoint]:
     """Every checkpoint there is, whole or not, the oldest first."""
-    found = [path for path in directory.glob(PREFIX + "*") if _is_step(path.name.removeprefix(PREFIX))]
+    found = [
+        path for path in directory.glob(PREFIX + "*") if _is_step(path.name.removeprefix(PREFIX))
+    ]
     return sorted((Checkpoint(path) for path in found), key=lambda checkpoint: checkpoint.step)
 
 
@@ -131,7 +144,10 @@ def write_checkpoint(directory: Path, state: State, weights: bytes, optimiser: b
         shutil.rmtree(temporary, ignore_errors=True)  # of a dead process that had the same number
         try:
             temporary.mkdir()
-            _write_files(temporary, {WEIGHTS: weights, OPTIMISER: optimiser, STATE: json_bytes(to_json(state))})
+            _write_files(
+                temporary,
+                {WEIGHTS: weights, OPTIMISER: optimiser, STATE: json_bytes(to_json(state))},
+            )
             if final.exists():
                 remove_checkpoint(Checkpoint(final))
             temporary.rename(final)
@@ -161,7 +177,9 @@ def remove_checkpoint(checkpoint: Checkpoint) -> None:
 
 
 def set_aside(checkpoint: Checkpoint) -> None:
-    """A damaged checkpoint keeps its files for whoever wants to look, but no longer counts as one."""
+    """A damaged checkpoint keeps its files for whoever wants to look, but no longer
+    counts as one.
+    """
     with storing(checkpoint.path):
         aside = checkpoint.path.with_name(f"{checkpoint.path.name}.damaged")
         if aside.exists():

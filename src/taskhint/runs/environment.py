@@ -1,4 +1,6 @@
-"""environment.json: what results can depend on besides the recipe, for every stretch of a run that had its own."""
+"""environment.json: what results can depend on besides the recipe, for every stretch of a run that
+had its own.
+"""
 
 from __future__ import annotations
 
@@ -100,8 +102,13 @@ def _warn_of_change(run: Path, before: Environment, now: Environment) -> None:
     different = before.differences(now)
     if not different:
         return
-    changes = ", ".join(f"{name} {_short(getattr(before, name))} -> {_short(getattr(now, name))}" for name in different)
-    lost = "weights and metrics are no longer sure to be those of an uninterrupted run, bit for bit"
+    changes = ", ".join(
+        f"{name} {_short(getattr(before, name))} -> {_short(getattr(now, name))}"
+        for name in different
+    )
+    lost = (
+        "weights and metrics are no longer sure to be those of an uninterrupted run, bit for bit"
+    )
     if _CODE & set(different):
         lost += ", nor to come from one version of the code"
     warn(f"{run} goes on in another environment ({changes}): {lost}")
@@ -131,7 +138,9 @@ def _run_git(*arguments: str) -> str | None:
     command = ["git", "-C", str(_PACKAGE), *arguments]
     quiet = {"GIT_OPTIONAL_LOCKS": "0"}  # looking must not touch the repository
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10, env={**os.environ, **quiet})
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=10, env={**os.environ, **quiet}
+        )
     except (OSError, ValueError, subprocess.SubprocessError):
         return None
     return done.stdout.strip() if done.returncode == 0 else None
@@ -142,4 +151,7 @@ def _processor() -> str:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
         return platform.processor()
-    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())
+    return next(
+        (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")),
+        platform.machine(),
+    )

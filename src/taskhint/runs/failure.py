@@ -1,4 +1,6 @@
-"""What is kept of a step whose loss or gradient is not finite: the batch, and where the numbers went wrong."""
+"""What is kept of a step whose loss or gradient is not finite: the batch, and where the numbers
+went wrong.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from taskhint.runs.tensors import tensor_bytes
 from taskhint.system.files import json_bytes, write_atomically
 
 
-def save_failure(directory: Path, task: str, batch: Batch, loss: Tensor, norm: Tensor, decoder: Decoder) -> None:
+def save_failure(
+    directory: Path, task: str, batch: Batch, loss: Tensor, norm: Tensor, decoder: Decoder
+) -> None:
     tensors, rest = {}, {}
     for field in dataclasses.fields(batch):
         value = getattr(batch, field.name)
@@ -31,8 +35,12 @@ def save_failure(directory: Path, task: str, batch: Batch, loss: Tensor, norm: T
         "task": task,
         "loss": str(loss.item()),
         "gradient_norm": str(norm.item()),
-        "weights_not_finite": [name for name, value in weights.items() if not value.isfinite().all()],
-        "gradients_not_finite": [name for name, value in gradients.items() if not value.isfinite().all()],
+        "weights_not_finite": [
+            name for name, value in weights.items() if not value.isfinite().all()
+        ],
+        "gradients_not_finite": [
+            name for name, value in gradients.items() if not value.isfinite().all()
+        ],
         "batch": rest,
     }
     write_atomically(directory / "batch.safetensors", tensor_bytes(tensors))

@@ -1,4 +1,6 @@
-"""metrics.jsonl: one line per logged update. A run that goes on cuts the file back to where its checkpoint stood."""
+"""metrics.jsonl: one line per logged update. A run that goes on cuts the file back to where its
+checkpoint stood.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,13 @@ class Metrics:
 
     def add(self, step: int, task: str, loss: float, norm: float, rate: float) -> None:
         """A line is written at once, for whoever watches the file; `sync` makes it last."""
-        values = {"step": step, "task": task, "loss": loss, "gradient_norm": norm, "learning_rate": rate}
+        values = {
+            "step": step,
+            "task": task,
+            "loss": loss,
+            "gradient_norm": norm,
+            "learning_rate": rate,
+        }
         line = f"{json.dumps(values)}\n".encode()
         with storing(self._path):
             write_all(self._handle, line)
@@ -54,7 +62,10 @@ class Metrics:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         os.close(self._handle)
 

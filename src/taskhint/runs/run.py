@@ -36,7 +36,13 @@ from taskhint.runs.metrics import MetricsWritten
 from taskhint.runs.tensors import Wanted, described, tensor_bytes
 from taskhint.runs.tensors import read_tensors as read_tensors
 from taskhint.system.errors import UserError, warn
-from taskhint.system.files import json_bytes, read_json, remove_leftovers, storing, write_atomically
+from taskhint.system.files import (
+    json_bytes,
+    read_json,
+    remove_leftovers,
+    storing,
+    write_atomically,
+)
 from taskhint.tasks.task import Task
 
 ENVIRONMENT = "environment.json"
@@ -81,7 +87,9 @@ class Run:
         return checkpoints_in(self.path / "checkpoints")
 
     def tidy(self, step: int) -> None:
-        """Clear what interruptions left, before the run goes on from a step. Only for who alone may write here."""
+        """Clear what interruptions left, before the run goes on from a step. Only for who alone
+        may write here.
+        """
         with storing(self.path):
             remove_leftovers(self.path)
             remove_leftovers(self.path / "checkpoints")
@@ -100,7 +108,9 @@ class Run:
         count = len(self.task.solve(prompt))
         inputs = torch.tensor([prompt.index(self.task.vocab.delimiter)])
         tokens = torch.tensor([prompt])
-        answer = greedy(self.model, self.task.kind, tokens, count, inputs, sequence=len(prompt) + count)
+        answer = greedy(
+            self.model, self.task.kind, tokens, count, inputs, sequence=len(prompt) + count
+        )
         return self.task.vocab.words(answer[0].tolist())
 
 
@@ -111,11 +121,16 @@ def load(path: str | os.PathLike[str]) -> Run:
         raise UserError(f"{directory} is not a directory; give a run that `taskhint train` wrote")
     if not (directory / "recipe.json").is_file():
         raise UserError(f"{directory} is not a run: it has no recipe.json")
-    return Run(directory, Recipe.from_json(read_json(directory / "recipe.json"), f"{directory}/recipe.json"))
+    return Run(
+        directory,
+        Recipe.from_json(read_json(directory / "recipe.json"), f"{directory}/recipe.json"),
+    )
 
 
 def check_free(path: Path, recipe: Recipe) -> None:
-    """Whether a directory can take the recipe's run: it is new or empty, or holds that run already."""
+    """Whether a directory can take the recipe's run: it is new or empty, or holds that run
+    already.
+    """
     if path.exists() and not path.is_dir():
         raise UserError(f"{path} is a file; --out takes a directory")
     if (path / "recipe.json").exists():
@@ -123,7 +138,8 @@ def check_free(path: Path, recipe: Recipe) -> None:
         different = recipe.differences(there)
         if different:
             raise UserError(
-                f"{path} holds another run ({there.name}); it differs in {', '.join(different[:4])}; "
+                f"{path} holds another run ({there.name}); it differs in "
+                f"{', '.join(different[:4])}; "
                 "choose another --out"
             )
     elif path.is_dir() and any(not entry.name.startswith(".") for entry in path.iterdir()):
@@ -159,12 +175,16 @@ def new_decoder(recipe: Recipe) -> Decoder:
 
 
 def check_memory(recipe: Recipe, copies: int = 1) -> None:
-    """Refuse a model whose weights, held this many times over, are more than the machine has room for."""
+    """Refuse a model whose weights, held this many times over, are more than the machine has room
+    for.
+    """
     weights = weight_shapes(recipe).values()
     needed = copies * sum(dtype.itemsize * math.prod(shape) for dtype, shape in weights)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > memory:
-        raise UserError(f"the model's weights take {needed / 1e9:.1f} GB; this machine has {memory / 1e9:.1f}")
+        raise UserError(
+            f"the model's weights take {needed / 1e9:.1f} GB; this machine has {memory / 1e9:.1f}"
+        )
 
 
 def save_checkpoint(
@@ -174,17 +194,25 @@ def save_checkpoint(
     optimiser: Mapping[str, Tensor],
     metrics: MetricsWritten | None = None,
 ) -> None:
-    """Write a checkpoint; then drop the oldest beyond the number kept. A run that never trains has no optimiser."""
+    """Write a checkpoint; then drop the oldest beyond the number kept. A run that never trains has
+    no optimiser.
+    """
     state = State(step, run.recipe.fingerprint(), metrics or MetricsWritten())
-    write_checkpoint(run.path / "checkpoints", state, tensor_bytes(weights), tensor_bytes(optimiser))
+    write_checkpoint(
+        run.path / "checkpoints", state, tensor_bytes(weights), tensor_bytes(optimiser)
+    )
     run.drop_old_checkpoints()
 
 
 def export(run: Run, out: Path) -> Run:
-    """The run's newest weights without the optimiser's state: as small as can be, to keep or to give away."""
+    """The run's newest weights without the optimiser's state: as small as can be, to keep or to
+    give away.
+    """
     check_free(out, run.recipe)
     copy = create(out, run.recipe)
     if (run.path / ENVIRONMENT).exists():
-        write_atomically(out / ENVIRONMENT, (run.path / ENVIRONMENT).read_bytes())  # where it was trained, not copied
+        write_atomically(
+            out / ENVIRONMENT, (run.path / ENVIRONMENT).read_bytes()
+        )  # where it was trained, not copied
     save_checkpoint(copy, run.checkpoint.step, dict(run.model.named_parameters()), {})
     return copy

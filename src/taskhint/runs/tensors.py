@@ -1,4 +1,6 @@
-"""Named tensors in safetensors files. Nothing in them is executed, and a file is checked before memory is taken."""
+"""Named tensors in safetensors files. Nothing in them is executed, and a file is checked before
+memory is taken.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ _DTYPES = {
 
 
 def tensor_bytes(tensors: Mapping[str, Tensor]) -> bytes:
-    return safetensors.torch.save({name: tensor.detach().contiguous() for name, tensor in tensors.items()})
+    return safetensors.torch.save(
+        {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
+    )
 
 
 def described(tensors: Mapping[str, Tensor]) -> Wanted:
@@ -41,7 +45,8 @@ def described(tensors: Mapping[str, Tensor]) -> Wanted:
 def read_tensors(path: Path, wanted: Wanted, sha256: str | None = None) -> dict[str, Tensor]:
     """The tensors of a file whose names, types and shapes are known.
 
-    The bytes that are checked against the SHA-256 are the bytes that are used: nothing can change in between.
+    The bytes that are checked against the SHA-256 are the bytes that are used: nothing can change
+    in between.
     """
     size = sum(dtype.itemsize * math.prod(shape) for dtype, shape in wanted.values())
     data = read_bytes(path, 8 + _MAX_HEADER + size)
@@ -53,7 +58,10 @@ def read_tensors(path: Path, wanted: Wanted, sha256: str | None = None) -> dict[
         raise UserError(f"{path} does not fit the recipe: {', '.join(odd[:3])!r:.200}")
     for name, (dtype, shape) in wanted.items():
         if header[name] != (_DTYPES.get(dtype), list(shape)):
-            raise UserError(f"{path} does not fit the recipe: {name} is {header[name]!r:.80}, not {dtype} {shape}")
+            raise UserError(
+                f"{path} does not fit the recipe: {name} is {header[name]!r:.80}, not {dtype} "
+                f"{shape}"
+            )
     try:
         return safetensors.torch.load(data)
     except (safetensors.SafetensorError, ValueError, RuntimeError) as error:
@@ -68,5 +76,12 @@ def _header(path: Path, data: bytes) -> dict[str, tuple[Any, Any]]:
         entries = json.loads(data[8 : 8 + size])
         entries.pop("__metadata__", None)
         return {name: (entry["dtype"], entry["shape"]) for name, entry in entries.items()}
-    except (struct.error, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (
+        struct.error,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+    ) as error:
         raise UserError(f"{path} is damaged: {str(error)[:100]}") from None

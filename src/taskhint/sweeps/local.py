@@ -1,4 +1,6 @@
-"""Many runs on all cores: one process and one thread each, resumed where they left off, reported as they finish."""
+"""Many runs on all cores: one process and one thread each, resumed where they left off, reported
+as they finish.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ class Job:
     out: Path
     recipe: Recipe
     measurements: tuple[Measurement, ...]
-    mechanisms: tuple[int, ...] = ()  # lengths at which the mechanisms inside the model are counted
+    mechanisms: tuple[
+        int, ...
+    ] = ()  # lengths at which the mechanisms inside the model are counted
 
 
 _counts: Any = None
@@ -48,17 +52,21 @@ _stop_all: Any = None
 def run_jobs(jobs: Sequence[Job], title: str) -> Iterator[tuple[Job, list[LengthCurve]]]:
     """Train and measure every job; each with its curves as soon as they are known.
 
-    A job that fails does not take the others along; its error is raised in the end. SIGINT and SIGTERM make every
-    worker finish its step, save and stop.
+    A job that fails does not take the others along; its error is raised in the end. SIGINT and
+    SIGTERM make every worker finish its step, save and stop.
     """
     context = multiprocessing.get_context("spawn")
     counts: Any = context.Queue()
     stop_all = context.Event()
     total = sum(job.recipe.steps for job in jobs)
     workers = min(len(jobs), _at_once())
-    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker, initargs=(counts, stop_all))
+    pool = ProcessPoolExecutor(
+        workers, mp_context=context, initializer=_start_worker, initargs=(counts, stop_all)
+    )
     with Stop() as stop, Progress(total, title) as progress, _watching(counts, progress):
-        with _blocked(signal.SIGINT):  # workers inherit this: Ctrl-C reaches the parent alone, which then asks them
+        with _blocked(
+            signal.SIGINT
+        ):  # workers inherit this: Ctrl-C reaches the parent alone, which then asks them
             futures = {pool.submit(_run_job, number, job): job for number, job in enumerate(jobs)}
         try:
             yield from _finished(futures, stop)
@@ -67,19 +75,28 @@ def run_jobs(jobs: Sequence[Job], title: str) -> Iterator[tuple[Job, list[Length
                 stop_all.set()
             pool.shutdown(wait=True, cancel_futures=True)
     if stop.number is not None:
-        raise Interrupted(f"stopped by {name(stop.number)}; every run is saved, the same command goes on", stop.number)
+        raise Interrupted(
+            f"stopped by {name(stop.number)}; every run is saved, the same command goes on",
+            stop.number,
+        )
 
 
 def _at_once() -> int:
-    """A run on every core that this process may use; on a GPU one after the other, because each takes all of it."""
+    """A run on every core that this process may use; on a GPU one after the other, because each
+    takes all of it.
+    """
     import torch
 
     if torch.cuda.is_available():
         return 1
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
 
 
-def _finished(futures: dict[Future[list[LengthCurve]], Job], stop: Stop) -> Iterator[tuple[Job, list[LengthCurve]]]:
+def _finished(
+    futures: dict[Future[list[LengthCurve]], Job], stop: Stop
+) -> Iterator[tuple[Job, list[LengthCurve]]]:
     """Jobs and their curves until all are done or somebody asks to stop."""
     pending, failed = set(futures), []
     while pending and stop.number is None:
@@ -88,7 +105,9 @@ def _finished(futures: dict[Future[list[LengthCurve]], Job], stop: Stop) -> Iter
             try:
                 curves = future.result()
             except BrokenProcessPool:
-                raise MachineError("a worker process was killed; the same command goes on") from None
+                raise MachineError(
+                    "a worker process was killed; the same command goes on"
+                ) from None
             except UserError as error:
                 warn(f"{futures[future].out}: {error}")
                 failed.append(error)
@@ -142,7 +161,9 @@ def _start_worker(counts: Any, stop_all: Any) -> None:
 
 
 def _mind_parent() -> None:
-    """Stop when asked to; vanish when the parent has died, so that no orphan holds a run. Nothing saved is lost."""
+    """Stop when asked to; vanish when the parent has died, so that no orphan holds a run. Nothing
+    saved is lost.
+    """
     parent = multiprocessing.parent_process()
     while not _stop_all.wait(0.2):
         if parent is None or not parent.is_alive():
@@ -174,4 +195,7 @@ def _run_job(number: int, job: Job) -> list[LengthCurve]:
         from taskhint.probe.mechanisms import keep_mechanisms
 
         keep_mechanisms(run, job.mechanisms)
-    return [evaluate(run, m.lengths, m.examples, m.distribution, m.edit_distance) for m in job.measurements]
+    return [
+        evaluate(run, m.lengths, m.examples, m.distribution, m.edit_distance)
+        for m in job.measurements
+    ]

@@ -1,1 +1,3 @@
-"""What every room stands on: errors, files, locks, signals, progress, the one serialiser, figures and tables."""
+"""What every room stands on: errors, files, locks, signals, progress, the one serialiser, figures
+and tables.
+"""

@@ -1,7 +1,8 @@
 """Independent pieces of work, one on each core.
 
-A tensor operation that is spread over the cores waits for the slowest of them every time. Where there are many pieces
-that need nothing of each other, a whole piece on every core is faster: half as fast again on two.
+A tensor operation that is spread over the cores waits for the slowest of them every time. Where
+there are many pieces that need nothing of each other, a whole piece on every core is faster: half
+as fast again on two.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ def on_every_core(work: Callable[[Piece], Result], pieces: Iterable[Piece]) -> I
         yield from map(work, pieces)
         return
     try:
-        # The number of threads is each thread's own: those of the pool have one, the caller keeps all.
+        # The number of threads is each thread's own: those of the pool have one, the caller keeps
+        # all.
         with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
             yield from pool.map(work, pieces)
     finally:

@@ -41,9 +41,23 @@ def mark_training(panel: Any, longest: int | None, says: bool = True) -> None:
         return
     panel.axvspan(0, longest, color="#000000", alpha=0.05, lw=0)
     if says:
-        style: Any = {"fontsize": 7.5, "color": "#666666", "rotation": 90, "ha": "right", "va": "center", "zorder": 1.5}
-        style["bbox"] = {"facecolor": "#f2f2f2", "edgecolor": "none", "pad": 0.6, "alpha": 0.85}  # bands stay behind it
-        panel.text(longest, 0.5, "trained up to here", transform=panel.get_xaxis_transform(), **style)
+        style: Any = {
+            "fontsize": 7.5,
+            "color": "#666666",
+            "rotation": 90,
+            "ha": "right",
+            "va": "center",
+            "zorder": 1.5,
+        }
+        style["bbox"] = {
+            "facecolor": "#f2f2f2",
+            "edgecolor": "none",
+            "pad": 0.6,
+            "alpha": 0.85,
+        }  # bands stay behind it
+        panel.text(
+            longest, 0.5, "trained up to here", transform=panel.get_xaxis_transform(), **style
+        )
 
 
 def percent_axis(panel: Any) -> None:

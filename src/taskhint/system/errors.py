@@ -1,4 +1,6 @@
-"""What can go wrong without being a bug: each is a single line for the user, with a documented exit code."""
+"""What can go wrong without being a bug: each is a single line for the user, with a documented
+exit code.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +11,17 @@ from collections.abc import Iterable
 
 
 class UserError(Exception):
-    """Bad input or a damaged file. The command line prints the message as one line and exits with this code."""
+    """Bad input or a damaged file. The command line prints the message as one line and exits with
+    this code.
+    """
 
     exit_code = 2
 
 
 class MachineError(UserError):
-    """The machine gave out: a full disk, a directory that is read-only, a process that was killed."""
+    """The machine gave out: a full disk, a directory that is read-only, a process
+    that was killed.
+    """
 
     exit_code = 3
 
@@ -27,7 +33,9 @@ class DivergedError(UserError):
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal asked to stop, and everything is saved. A KeyboardInterrupt, so that a loop over runs stops too."""
+    """A signal asked to stop, and everything is saved. A KeyboardInterrupt, so that a loop over
+    runs stops too.
+    """
 
     def __init__(self, message: str, number: int = signal.SIGINT) -> None:
         super().__init__(message, number)
@@ -43,7 +51,9 @@ def warn(message: str) -> None:
 
 
 def nearest(word: str, allowed: Iterable[str]) -> str:
-    """A tail for an error message: the near match if there is one, and else everything that is allowed."""
+    """A tail for an error message: the near match if there is one, and else everything that is
+    allowed.
+    """
     options = list(allowed)
     close = difflib.get_close_matches(word, options, n=1, cutoff=0.5)
     if close:

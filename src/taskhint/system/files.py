@@ -1,7 +1,9 @@
-"""Writing files so that a reader sees the old one or the new one, never a part; reading files that may be damaged.
+"""Writing files so that a reader sees the old one or the new one, never a part; reading files that
+may be damaged.
 
-A process can be killed and a machine can lose power between any two operations here. Data is synced before the rename
-that makes it visible, and the directory after it, so that a file under its final name is always whole.
+A process can be killed and a machine can lose power between any two operations here. Data is
+synced before the rename that makes it visible, and the directory after it, so that a file under
+its final name is always whole.
 """
 
 from __future__ import annotations

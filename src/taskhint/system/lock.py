@@ -1,4 +1,6 @@
-"""One process per run directory. The kernel holds the lock for the process, so a dead process holds none."""
+"""One process per run directory. The kernel holds the lock for the process, so a dead process
+holds none.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def only_process(directory: Path) -> Iterator[None]:
             except BlockingIOError:
                 holder = _holder(handle)
                 if holder is not None:
-                    raise UserError(f"{directory} is in use by process {holder}; wait for it or stop it") from None
+                    raise UserError(
+                        f"{directory} is in use by process {holder}; wait for it or stop it"
+                    ) from None
                 time.sleep(0.05)  # it has the lock but has not written its number yet
         else:
             raise UserError(f"{directory} is in use by another process")

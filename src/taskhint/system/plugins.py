@@ -1,4 +1,6 @@
-"""A user's own files and modules: imported because a person names them, never because a file of a run does."""
+"""A user's own files and modules: imported because a person names them, never because a file of a
+run does.
+"""
 
 from __future__ import annotations
 
@@ -57,12 +59,16 @@ def imported_object(source: str, name: str) -> Any:
     """What a file or module calls by that name."""
     module = import_source(source)
     if not hasattr(module, name):
-        raise UserError(f"{source} has no {name!r}; {nearest(name, [n for n in vars(module) if n[0] != '_'])}")
+        raise UserError(
+            f"{source} has no {name!r}; {nearest(name, [n for n in vars(module) if n[0] != '_'])}"
+        )
     return getattr(module, name)
 
 
 def source_of(cls: type[Any]) -> tuple[str, str]:
-    """Name and SHA-256 of the file that a class comes from; empty hash where there is none to read."""
+    """Name and SHA-256 of the file that a class comes from; empty hash where there is none to
+    read.
+    """
     module = sys.modules.get(cls.__module__)
     file = getattr(module, "__file__", None)
     if file is None:
@@ -77,7 +83,9 @@ def source_of(cls: type[Any]) -> tuple[str, str]:
 
 def _import_file(path: Path, source: str) -> ModuleType:
     if not path.is_file():
-        raise UserError(f"{source} does not exist; --import takes a Python file or the name of a module")
+        raise UserError(
+            f"{source} does not exist; --import takes a Python file or the name of a module"
+        )
     name = f"taskhint_file_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
     specification = importlib.util.spec_from_file_location(name, path)
     if specification is None or specification.loader is None:
@@ -99,12 +107,17 @@ def _import_module(source: str) -> ModuleType:
         return importlib.import_module(source)
     except Exception as error:
         if isinstance(error, ModuleNotFoundError) and error.name == source.partition(".")[0]:
-            raise UserError(f"there is no module {source!r}; --import takes a Python file or a module") from None
+            raise UserError(
+                f"there is no module {source!r}; --import takes a Python file or a module"
+            ) from None
         raise _one_line(source, error) from None
 
 
 def _one_line(source: str, error: Exception) -> UserError:
     frames = traceback.extract_tb(error.__traceback__)
-    at = next((f", line {f.lineno}" for f in reversed(frames) if f.filename.endswith(Path(source).name)), "")
+    at = next(
+        (f", line {f.lineno}" for f in reversed(frames) if f.filename.endswith(Path(source).name)),
+        "",
+    )
     what = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
     return UserError(f"{source} cannot be imported{at}: {what}")

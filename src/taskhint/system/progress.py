@@ -1,4 +1,6 @@
-"""Progress on standard error: a bar with rate and time left in a terminal, a few plain lines elsewhere."""
+"""Progress on standard error: a bar with rate and time left in a terminal, a few plain lines
+elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ QUIET_SECONDS = 10.0  # outside a terminal, between two lines and before the fir
 
 
 class Progress:
-    """Counts steps up to a total. Outside a terminal it prints lines at tenths of the way, and none for short work."""
+    """Counts steps up to a total. Outside a terminal it prints lines at tenths of the way, and
+    none for short work.
+    """
 
     def __init__(self, total: int, title: str, shown: bool = True, unit: str = "step") -> None:
         self._total, self._title, self._unit = total, title, unit
@@ -32,7 +36,10 @@ class Progress:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         if self._bar is not None:
             self._bar.stop()
@@ -50,11 +57,20 @@ class Progress:
         rate = (done - self._found) / max(1e-9, now - self._begin)
         shown_loss = "" if loss is None else f"loss {loss:.4f}"
         if self._bar is not None:
-            self._bar.update(self._task, completed=done, rate=f"{rate:.1f} {self._unit}/s", loss=shown_loss)
-        elif done * 10 // self._total > self._tenths and done > self._found and now >= self._spoke + QUIET_SECONDS:
+            self._bar.update(
+                self._task, completed=done, rate=f"{rate:.1f} {self._unit}/s", loss=shown_loss
+            )
+        elif (
+            done * 10 // self._total > self._tenths
+            and done > self._found
+            and now >= self._spoke + QUIET_SECONDS
+        ):
             self._tenths, self._spoke = done * 10 // self._total, now
             left = (self._total - done) / rate
-            line = f"{self._title}: {done}/{self._total}  {shown_loss}  {rate:.1f} {self._unit}/s  {left:.0f} s left"
+            line = (
+                f"{self._title}: {done}/{self._total}  {shown_loss}  {rate:.1f} "
+                f"{self._unit}/s  {left:.0f} s left"
+            )
             print(line, file=sys.stderr, flush=True)
 
 

@@ -1,8 +1,9 @@
-"""Settings: frozen dataclasses that are valid or refuse to exist; as JSON and back; changed by dotted keys.
+"""Settings: frozen dataclasses that are valid or refuse to exist; as JSON and back; changed by
+dotted keys.
 
-Everything in a recipe is made of them. A *family* is a base class of settings with several kinds, such as tasks or
-position schemes: a class that derives from it and names its `kind` is registered by that, and files and `--set` find it
-by its kind.
+Everything in a recipe is made of them. A *family* is a base class of settings with several kinds,
+such as tasks or position schemes: a class that derives from it and names its `kind` is registered
+by that, and files and `--set` find it by its kind.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type
 from taskhint.system.errors import UserError, nearest
 
 ADDED: Any = types.MappingProxyType({"added": True})
-"""Metadata of a field that is younger than runs people may have: at its default it says nothing new about a run."""
+"""Metadata of a field that is younger than runs people may have: at its default it says nothing
+new about a run.
+"""
 
 _KIND = re.compile(r"[a-z0-9][a-z0-9_+-]*")
 _PLAIN = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
@@ -40,7 +43,8 @@ class _Valid(ABCMeta):
 
 
 class Settings(metaclass=_Valid):
-    """Derive and decorate with @dataclass(frozen=True). Types are checked here, ranges in `__post_init__`.
+    """Derive and decorate with @dataclass(frozen=True). Types are checked here, ranges in
+    `__post_init__`.
 
     `label` is what error messages put before a field's name.
     """
@@ -54,9 +58,11 @@ class Settings(metaclass=_Valid):
 
 
 class Family(Settings):
-    """A base class that derives from this one directly begins a family; its descendants with a `kind` are members.
+    """A base class that derives from this one directly begins a family; its descendants with a
+    `kind` are members.
 
-    `family` is what messages call it. `unwritten` is the one kind whose files do not name it: it is older than kinds.
+    `family` is what messages call it. `unwritten` is the one kind whose files do not name it: it
+    is older than kinds.
     """
 
     family: ClassVar[str]
@@ -83,11 +89,19 @@ class Family(Settings):
 def _register(cls: type[Family]) -> None:
     kind = cls.kind
     if not isinstance(kind, str) or not _KIND.fullmatch(kind):
-        raise UserError(f"class {cls.__name__}: kind {kind!r} must be small letters, digits, '-', '_' or '+'")
+        raise UserError(
+            f"class {cls.__name__}: kind {kind!r} must be small letters, digits, '-', '_' or '+'"
+        )
     before = cls._members.get(kind)
-    if before is not None and (before.__module__, before.__qualname__) != (cls.__module__, cls.__qualname__):
+    if before is not None and (before.__module__, before.__qualname__) != (
+        cls.__module__,
+        cls.__qualname__,
+    ):
         where = f"{before.__module__}.{before.__qualname__}"
-        raise UserError(f"class {cls.__name__}: the {cls.family} {kind!r} exists already ({where}); choose another")
+        raise UserError(
+            f"class {cls.__name__}: the {cls.family} {kind!r} exists already ({where}); choose "
+            "another"
+        )
     cls._members[kind] = cls
 
 
@@ -109,7 +123,9 @@ def _checked(cls: type[Any], given: tuple[Any, ...], named: dict[str, Any]) -> d
         if name in values:
             raise UserError(f"{_name(cls)} got {name} twice")
     values |= named
-    lacking = [f.name for f in fields if f.name not in values and _default(f) is dataclasses.MISSING]
+    lacking = [
+        f.name for f in fields if f.name not in values and _default(f) is dataclasses.MISSING
+    ]
     if lacking:
         raise UserError(f"{_name(cls)} lacks {', '.join(lacking)}")
     wanted = types_of(cls)
@@ -133,7 +149,9 @@ def types_of(cls: type[Any]) -> dict[str, Any]:
     try:
         return get_type_hints(cls)
     except (NameError, TypeError) as error:
-        raise UserError(f"class {cls.__name__}: the type of a field is not known ({error})") from None
+        raise UserError(
+            f"class {cls.__name__}: the type of a field is not known ({error})"
+        ) from None
 
 
 def to_json(value: Any, added: bool = True) -> Any:
@@ -155,7 +173,8 @@ def to_json(value: Any, added: bool = True) -> Any:
 
 
 def conform(wanted: Any, value: Any, where: str) -> Any:
-    """A value as its type wants it: an object as it is, or what JSON has for it. `where` is for error messages.
+    """A value as its type wants it: an object as it is, or what JSON has for it. `where` is for
+    error messages.
 
     A family takes the name of a kind for that kind with its defaults.
     """
@@ -165,10 +184,14 @@ def conform(wanted: Any, value: Any, where: str) -> Any:
     if origin is tuple:
         if not isinstance(value, (list, tuple)):
             raise UserError(f"{where} must be a list, got {value!r:.60}")
-        return tuple(conform(get_args(wanted)[0], item, f"{where}[{i}]") for i, item in enumerate(value))
+        return tuple(
+            conform(get_args(wanted)[0], item, f"{where}[{i}]") for i, item in enumerate(value)
+        )
     if origin is dict:
         return _conform_dict(wanted, value, where)
-    if isinstance(wanted, type) and dataclasses.is_dataclass(wanted) | issubclass(wanted, Settings):
+    if isinstance(wanted, type) and dataclasses.is_dataclass(wanted) | issubclass(
+        wanted, Settings
+    ):
         return value if isinstance(value, wanted) else _build(wanted, value, where)
     return _conform_plain(wanted, value, where)
 
@@ -191,7 +214,9 @@ def _conform_dict(wanted: Any, value: Any, where: str) -> dict[Any, Any]:
     for key, item in value.items():
         if key_type is int and isinstance(key, str) and re.fullmatch(r"\d{1,15}", key):
             key = int(key)
-        found[_conform_plain(key_type, key, where)] = conform(item_type, item, f"{where}.{key!s:.40}")
+        found[_conform_plain(key_type, key, where)] = conform(
+            item_type, item, f"{where}.{key!s:.40}"
+        )
     return found
 
 
@@ -207,13 +232,21 @@ def _build(wanted: type[Any], value: Any, where: str) -> Any:
     known = {field.name: field for field in dataclasses.fields(member)}
     for name in fields:
         if name not in known:
-            raise UserError(f"{where} has an unknown key {name!r:.60}; {nearest(str(name), known)}")
+            raise UserError(
+                f"{where} has an unknown key {name!r:.60}; {nearest(str(name), known)}"
+            )
     # A field with a default may be missing: files written before it existed stay readable.
-    missing = [name for name, f in known.items() if name not in fields and _default(f) is dataclasses.MISSING]
+    missing = [
+        name
+        for name, f in known.items()
+        if name not in fields and _default(f) is dataclasses.MISSING
+    ]
     if missing:
         raise UserError(f"{where} lacks {', '.join(missing)}")
     hints = types_of(member)
-    return member(**{name: conform(hints[name], fields[name], f"{where}.{name}") for name in fields})
+    return member(
+        **{name: conform(hints[name], fields[name], f"{where}.{name}") for name in fields}
+    )
 
 
 def _member(family: type[Family], value: Any, where: str) -> tuple[type[Any], Any]:
@@ -225,8 +258,12 @@ def _member(family: type[Family], value: Any, where: str) -> tuple[type[Any], An
         fields = {"kind": family.unwritten, **fields}
     kind = fields.get("kind")
     if not isinstance(kind, str):
-        raise UserError(f"{where} must be an object with a 'kind', one of: {', '.join(family.kinds())}")
-    return find_kind(family, kind, where), {name: item for name, item in fields.items() if name != "kind"}
+        raise UserError(
+            f"{where} must be an object with a 'kind', one of: {', '.join(family.kinds())}"
+        )
+    return find_kind(family, kind, where), {
+        name: item for name, item in fields.items() if name != "kind"
+    }
 
 
 def find_kind(family: type[Family], kind: str, where: str) -> type[Any]:
@@ -234,7 +271,9 @@ def find_kind(family: type[Family], kind: str, where: str) -> type[Any]:
     kinds = {name: member for name, member in family.kinds().items() if issubclass(member, family)}
     if kind not in kinds:
         own = "if it is your own, add --import FILE_OR_MODULE"
-        raise UnknownKindError(f"{where}={kind!s:.60} is not a known {family.family}; {nearest(kind, kinds)} ({own})")
+        raise UnknownKindError(
+            f"{where}={kind!s:.60} is not a known {family.family}; {nearest(kind, kinds)} ({own})"
+        )
     return kinds[kind]
 
 
@@ -245,7 +284,9 @@ def _conform_plain(wanted: Any, value: Any, where: str) -> Any:
             raise UserError(f"{where}={value!s:.60} is not known; {nearest(str(value), options)}")
         return value
     if wanted not in _PLAIN:
-        allowed = "int, float, bool, str, a Literal, a tuple of one of them, or another settings class"
+        allowed = (
+            "int, float, bool, str, a Literal, a tuple of one of them, or another settings class"
+        )
         raise UserError(f"{where}: a setting of type {wanted} is not possible; allowed: {allowed}")
     if wanted in (int, float) and type(value).__module__ == "numpy":
         value = value.item()
@@ -259,7 +300,9 @@ def _conform_plain(wanted: Any, value: Any, where: str) -> Any:
 
 
 def change(value: Any, texts: Iterable[tuple[str, str]]) -> Any:
-    """A copy with the fields at dotted keys read from text, as in `--set model.width=256`; checked when all are set."""
+    """A copy with the fields at dotted keys read from text, as in `--set model.width=256`; checked
+    when all are set.
+    """
     data = to_json(value)
     for key, text in texts:
         _set(type(value), data, key.split("."), key, text)
@@ -285,7 +328,9 @@ def _children(value: Any) -> Mapping[str, Any]:
 
 
 def _set(wanted: Any, data: Any, path: list[str], key: str, text: str) -> None:
-    """Write a text into the JSON form of a value of the wanted type. KeyError if there is no such key."""
+    """Write a text into the JSON form of a value of the wanted type. KeyError if there is no such
+    key.
+    """
     if get_origin(wanted) is tuple:
         inner = get_args(wanted)[0]
         found = [item for item in data if _kind_in(item) == path[0]]
@@ -317,7 +362,9 @@ def _parsed(wanted: Any, text: str, key: str) -> Any:
         wanted = next(member for member in get_args(wanted) if member is not type(None))
     if isinstance(wanted, type) and issubclass(wanted, Family):
         member = find_kind(wanted, text, key)
-        lacking = any(_default(field) is dataclasses.MISSING for field in dataclasses.fields(member))
+        lacking = any(
+            _default(field) is dataclasses.MISSING for field in dataclasses.fields(member)
+        )
         return {"kind": text} if lacking else to_json(member())
     if get_origin(wanted) is tuple and get_args(wanted)[0] in _PLAIN:
         return [_parsed(get_args(wanted)[0], part, key) for part in text.split(",")]

@@ -1,4 +1,6 @@
-"""A wish to stop: the first SIGINT or SIGTERM is noted and heeded at the next good moment, the second kills at once."""
+"""A wish to stop: the first SIGINT or SIGTERM is noted and heeded at the next good moment, the
+second kills at once.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +12,16 @@ from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Any, ClassVar, Self
 
-_SHOW_CURSOR = "\x1b[?25h"  # a progress bar hides it, and a second signal leaves no time to mend that
+_SHOW_CURSOR = (
+    "\x1b[?25h"  # a progress bar hides it, and a second signal leaves no time to mend that
+)
 
 
 class Stop:
     """While it is entered, signals set `number` instead of ending the process.
 
-    A signal that the process was told to ignore (as under nohup) stays ignored. Outside the main thread no signal
-    arrives, and only `ask_to_stop` stops.
+    A signal that the process was told to ignore (as under nohup) stays ignored. Outside the main
+    thread no signal arrives, and only `ask_to_stop` stops.
     """
 
     _current: ClassVar[Stop | None] = None
@@ -36,7 +40,10 @@ class Stop:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         for number, before in self._before.items():
             signal.signal(number, before if before is not None else signal.SIG_DFL)
@@ -49,13 +56,17 @@ class Stop:
         if asked_before:
             return
         cursor = _SHOW_CURSOR if sys.stderr.isatty() else ""
-        text = f"{cursor}\ntaskhint: {name(number)}: finishing this step, then saving; a second one stops at once\n"
+        text = (
+            f"{cursor}\ntaskhint: {name(number)}: finishing this step, then saving; a second "
+            "one stops at once\n"
+        )
         with suppress(OSError):  # whoever read it may be gone
             os.write(2, text.encode())  # print could meet itself half-way through another print
 
 
 def ask_to_stop(number: int) -> bool:
-    """As if a signal had arrived, but without a word, and a first real one still counts as the first.
+    """As if a signal had arrived, but without a word, and a first real one still counts as the
+    first.
 
     False if nothing is there that would heed it.
     """

@@ -12,13 +12,16 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     text = ""
     for line in lines:
         cells = [
-            cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(line, widths, strict=False))
+            cell.ljust(w) if i == 0 else cell.rjust(w)
+            for i, (cell, w) in enumerate(zip(line, widths, strict=False))
         ]
         text += "  ".join(cells).rstrip() + "\n"
     return text
 
 
-def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]], numbers: bool = False) -> str:
+def markdown_table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], numbers: bool = False
+) -> str:
     """With `numbers`, all columns but the first to the right."""
     rules = ["---", *(["---:" if numbers else "---"] * (len(header) - 1))]
     return "".join(f"| {' | '.join(line)} |\n" for line in (header, rules, *rows))

@@ -1,4 +1,6 @@
-"""Tasks and hints: random bits in, prompts and answers out. NumPy only; one file per family of tasks."""
+"""Tasks and hints: random bits in, prompts and answers out. NumPy only; one file per family of
+tasks.
+"""
 
 from __future__ import annotations
 

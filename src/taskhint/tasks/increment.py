@@ -23,7 +23,9 @@ PAPER_LENGTHS = Skewed(shortest=2, short=4, longest=10)
 
 @dataclass(frozen=True)
 class DigitTask(Task):
-    """What incrementing and its hint share: numbers without a leading zero, a share `nines` of them ending in 9s."""
+    """What incrementing and its hint share: numbers without a leading zero, a share `nines` of
+    them ending in 9s.
+    """
 
     lengths: Lengths = PAPER_LENGTHS
     nines: float = 0.1
@@ -54,7 +56,9 @@ def trailing_nines(digits: Ints) -> Ints:
 
 
 def incremented(digits: Ints) -> Ints:
-    """(B, n + 1) the digits of number + 1, least significant first; the last column is 0 unless all were 9."""
+    """(B, n + 1) the digits of number + 1, least significant first; the last column is 0 unless
+    all were 9.
+    """
     run = trailing_nines(digits)
     place = np.arange(digits.shape[1] + 1)
     result = np.pad(digits[:, ::-1], ((0, 0), (0, 1)))
@@ -66,7 +70,9 @@ def incremented(digits: Ints) -> Ints:
 @dataclass(frozen=True)
 class Increment(DigitTask):
     kind: ClassVar[str] = "increment"
-    about: ClassVar[str] = "the digits of a number ⊥ -> the digits of that number plus 1, least significant first"
+    about: ClassVar[str] = (
+        "the digits of a number ⊥ -> the digits of that number plus 1, least significant first"
+    )
 
     def make(self, bits: RandomBits, length: int) -> Examples:
         digits = self.numbers(bits, length)
@@ -91,7 +97,11 @@ class Increment(DigitTask):
 
     def for_test(self, distribution: str) -> Self:
         shares = {"uniform": 0.0, "nines": 1.0}
-        return replace(self, nines=shares[distribution]) if distribution in shares else super().for_test(distribution)
+        return (
+            replace(self, nines=shares[distribution])
+            if distribution in shares
+            else super().for_test(distribution)
+        )
 
 
 @dataclass(frozen=True)
@@ -99,7 +109,8 @@ class Carry(DigitTask):
     kind: ClassVar[str] = "carry"
     hint_for: ClassVar[str] = "increment"
     about: ClassVar[str] = (
-        "the digits of a number ⊥ -> each digit of that number plus 1, then ↑ (given), then its carry"
+        "the digits of a number ⊥ -> each digit of that number plus 1, then ↑ (given), then its "
+        "carry"
     )
     given: ClassVar[tuple[str, ...]] = (CARRY_MARK,)
 

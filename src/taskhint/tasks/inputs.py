@@ -31,12 +31,14 @@ class Inputs(Family):
 
 @dataclass(frozen=True)
 class Mixture(Inputs):
-    """Uniform symbols, except that a share `repetition` of the sequences draws from a small pool of distinct symbols.
+    """Uniform symbols, except that a share `repetition` of the sequences draws from a small pool
+    of distinct symbols.
 
-    The pool has ⌊n/2⌋ symbols (`half`, the paper's), or 1 to ⌊n/2⌋ of them, each size equally likely (`any`).
-    A share `near` of those sequences draws from neighbouring symbols instead: 1 to n of them without a gap, each size
-    and place equally likely, and in half of the sequences some symbols are rarer than others. Long sequences are
-    dense and uneven, short ones of uniform symbols are not: this shows what that is like without a long one.
+    The pool has ⌊n/2⌋ symbols (`half`, the paper's), or 1 to ⌊n/2⌋ of them, each size equally
+    likely (`any`). A share `near` of those sequences draws from neighbouring symbols instead: 1 to
+    n of them without a gap, each size and place equally likely, and in half of the sequences some
+    symbols are rarer than others. Long sequences are dense and uneven, short ones of uniform
+    symbols are not: this shows what that is like without a long one.
     """
 
     kind: ClassVar[str] = "mixture"
@@ -66,20 +68,26 @@ class Mixture(Inputs):
 
 
 def _neighbours(bits: RandomBits, symbols: int, n: int) -> Ints:
-    """(B, n) symbols, each row out of 1 to n that follow each other without a gap; half of the rows unevenly."""
+    """(B, n) symbols, each row out of 1 to n that follow each other without a gap; half of the
+    rows unevenly.
+    """
     size = 1 + bits.integers(min(n, symbols), 1)
     first = bits.integers(symbols - size + 1, 1)
     place = bits.integers(size, n)
     uneven = bits.chance(0.5)
     rare = bits.subset(uneven)
-    often = rare.integers(size[uneven], 1)  # the most frequent one; they become rarer above it, and around the end
+    often = rare.integers(
+        size[uneven], 1
+    )  # the most frequent one; they become rarer above it, and around the end
     place[uneven] = (often + rare.integers(place[uneven] + 1, n)) % size[uneven]
     return first + place
 
 
 @dataclass(frozen=True)
 class Copies(Inputs):
-    """rep(n, r): ⌊n/r⌋ distinct symbols (or all there are, if fewer), r copies of each; the rest uniform; shuffled."""
+    """rep(n, r): ⌊n/r⌋ distinct symbols (or all there are, if fewer), r copies of each; the rest
+    uniform; shuffled.
+    """
 
     kind: ClassVar[str] = "copies"
 
@@ -104,7 +112,9 @@ class Distinct(Inputs):
 
     def draw(self, bits: RandomBits, symbols: int, n: int) -> Ints:
         if n > symbols:
-            raise UserError(f"there are no {n} distinct inputs among {symbols} symbols; shorten the input")
+            raise UserError(
+                f"there are no {n} distinct inputs among {symbols} symbols; shorten the input"
+            )
         return bits.distinct(symbols, n)
 
 

@@ -40,12 +40,16 @@ class Lengths(Family):
 
 def _check_range(shortest: int, longest: int) -> None:
     if not 1 <= shortest <= longest <= MAX_LENGTH:
-        raise UserError(f"lengths need 1 <= shortest <= longest <= {MAX_LENGTH}, got {shortest} and {longest}")
+        raise UserError(
+            f"lengths need 1 <= shortest <= longest <= {MAX_LENGTH}, got {shortest} and {longest}"
+        )
 
 
 @dataclass(frozen=True)
 class Skewed(Lengths):
-    """Mostly short: `short_share` of the mass equally on shortest..short, the rest equally on short+1..longest."""
+    """Mostly short: `short_share` of the mass equally on shortest..short, the rest equally on
+    short+1..longest.
+    """
 
     kind: ClassVar[str] = "skewed"
     label: ClassVar[str] = "lengths"
@@ -68,7 +72,9 @@ class Skewed(Lengths):
         short, long = self.short - self.shortest + 1, self.longest - self.short
         mass = self.short_share if long else 1.0
         shares = dict.fromkeys(range(self.shortest, self.short + 1), mass / short)
-        return shares | dict.fromkeys(range(self.short + 1, self.longest + 1), (1.0 - mass) / max(long, 1))
+        return shares | dict.fromkeys(
+            range(self.short + 1, self.longest + 1), (1.0 - mass) / max(long, 1)
+        )
 
     def draw(self, bits: RandomBits) -> Ints:
         is_short = bits.chance(self.short_share) | (self.short == self.longest)

@@ -1,8 +1,9 @@
-"""Random bits as a function of (seed, stream, index, word): nothing to store, nothing to advance, any order.
+"""Random bits as a function of (seed, stream, index, word): nothing to store, nothing to advance,
+any order.
 
-A word is a keyed bijection of a 64-bit counter. The counter holds the stream, the example's index and the word's number
-in separate bit fields, so under one seed no two of them give the same word: a test example can never be drawn from
-the bits of a training example.
+A word is a keyed bijection of a 64-bit counter. The counter holds the stream, the example's index
+and the word's number in separate bit fields, so under one seed no two of them give the same word:
+a test example can never be drawn from the bits of a training example.
 
     counter:  | stream 6 bits | index 38 bits | word 20 bits |
 """
@@ -45,7 +46,8 @@ def _mix(x: Words) -> Words:
 
 def keyed_words(seed: int, counters: Words) -> Words:
     """One random word per counter; for a given seed, different counters give different words."""
-    # Two rounds with two different keys: one round alone shows the seed as a plain offset of the counter.
+    # Two rounds with two different keys: one round alone shows the seed as a plain offset of the
+    # counter.
     first, second = _keys(seed)
     words = counters * _ODD
     words ^= first
@@ -60,7 +62,9 @@ def _keys(seed: int) -> Words:
 
 
 class RandomBits:
-    """The bits of some examples of one stream, read from the front; each example has its own, whoever is beside it."""
+    """The bits of some examples of one stream, read from the front; each example has its own,
+    whoever is beside it.
+    """
 
     def __init__(self, seed: int, stream: int, indices: npt.ArrayLike) -> None:
         rows: npt.NDArray[Any] = np.asarray(indices)
@@ -69,14 +73,18 @@ class RandomBits:
         if rows.size and (int(rows.min()) < 0 or int(rows.max()) >= MAX_INDEX):
             raise ValueError(f"an index is not in 0..{MAX_INDEX - 1}")
         self._seed = seed
-        self._base = (rows.astype(np.uint64) | np.uint64(stream << INDEX_BITS)) << np.uint64(WORD_BITS)
+        self._base = (rows.astype(np.uint64) | np.uint64(stream << INDEX_BITS)) << np.uint64(
+            WORD_BITS
+        )
         self._cursor = [0]  # words read so far; one list for an object and its subsets
 
     def __len__(self) -> int:
         return len(self._base)
 
     def subset(self, chosen: npt.NDArray[Any]) -> RandomBits:
-        """The bits of the chosen examples only. What either one reads, the other will not read again."""
+        """The bits of the chosen examples only. What either one reads, the other will not read
+        again.
+        """
         part = RandomBits.__new__(RandomBits)
         part._seed, part._base, part._cursor = self._seed, self._base[chosen], self._cursor
         return part
@@ -97,7 +105,9 @@ class RandomBits:
         return keyed_words(self._seed, self._base[:, None] | numbers)
 
     def integers(self, below: int | Ints, count: int) -> Ints:
-        """(B, count) integers, uniform in [0, below) but for a bias of below / 2**32; `below` is broadcast."""
+        """(B, count) integers, uniform in [0, below) but for a bias of below / 2**32; `below` is
+        broadcast.
+        """
         limit = np.asarray(below, dtype=np.uint64)
         return (((self.words(count) >> np.uint64(32)) * limit) >> np.uint64(32)).astype(np.int64)
 

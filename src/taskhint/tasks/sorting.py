@@ -38,16 +38,19 @@ class Sort(SymbolTask):
 class Successor(SymbolTask):
     """Which symbol follows `a` in sorted order.
 
-    `repeated` says what follows a symbol that occurs several times: the one after its first occurrence, which is itself
-    (`first`), or the next larger one (`next-distinct`, which ruins the main task: the two disagree on every repeat).
-    `unasked` leaves it open: `a` is one of the symbols that occur once, and only where there is none as in `first`.
-    `counted` asks at every copy, as sorting does: x1 .. xn ⊥ a a shows two of them, and if there is no third the next
+    `repeated` says what follows a symbol that occurs several times: the one after its first
+    occurrence, which is itself (`first`), or the next larger one (`next-distinct`, which ruins the
+    main task: the two disagree on every repeat). `unasked` leaves it open: `a` is one of the
+    symbols that occur once, and only where there is none as in `first`. `counted` asks at every
+    copy, as sorting does: x1 .. xn ⊥ a a shows two of them, and if there is no third the next
     larger symbol follows. Nothing follows the last one: NONE.
     """
 
     kind: ClassVar[str] = "successor"
     hint_for: ClassVar[str] = "sort"
-    about: ClassVar[str] = "x1 .. xn ⊥ a -> the symbol after a in sorted order, or NONE after the last"
+    about: ClassVar[str] = (
+        "x1 .. xn ⊥ a -> the symbol after a in sorted order, or NONE after the last"
+    )
 
     inputs: Inputs = Mixture()
     repeated: Literal["first", "next-distinct", "unasked", "counted"] = "first"
@@ -59,13 +62,21 @@ class Successor(SymbolTask):
             chosen = _one_of(bits, inputs, once | ~once.any(axis=1, keepdims=True))
         else:
             chosen = np.take_along_axis(inputs, bits.integers(length, 1), axis=1)
-        ordered = np.pad(np.sort(inputs, axis=1), ((0, 0), (0, 1)), constant_values=self.vocab.mark(NONE))
-        smaller, copies = (is_so(inputs, chosen).sum(axis=1, keepdims=True) for is_so in (np.less, np.equal))
-        shown = 1 + bits.integers(copies, 1) if self.repeated == "counted" else np.ones_like(copies)
+        ordered = np.pad(
+            np.sort(inputs, axis=1), ((0, 0), (0, 1)), constant_values=self.vocab.mark(NONE)
+        )
+        smaller, copies = (
+            is_so(inputs, chosen).sum(axis=1, keepdims=True) for is_so in (np.less, np.equal)
+        )
+        shown = (
+            1 + bits.integers(copies, 1) if self.repeated == "counted" else np.ones_like(copies)
+        )
         place = smaller + (copies if self.repeated == "next-distinct" else shown)
         answer = np.take_along_axis(ordered, place, axis=1)
         column = np.arange(shown.max(initial=1) + 1)
-        written = np.where(column < shown, chosen, np.where(column == shown, answer, self.vocab.pad))
+        written = np.where(
+            column < shown, chosen, np.where(column == shown, answer, self.vocab.pad)
+        )
         prompts = length + 1 + shown[:, 0]
         tokens = np.concatenate([delimited(self, inputs), written], axis=1)
         return Examples(tokens, prompts, sizes=prompts + 1, inputs=np.full(len(bits), length))
@@ -106,8 +117,9 @@ def _one_of(bits: RandomBits, inputs: Ints, allowed: Flags) -> Ints:
 class Count(SymbolTask):
     """Which of two symbols occurs less often.
 
-    In half of the examples both occur equally often (an odd length then gives one symbol less), and the answer is NONE;
-    else one occurs `gap` times less, gap uniform among those that are possible and at most `largest_gap`.
+    In half of the examples both occur equally often (an odd length then gives one symbol less),
+    and the answer is NONE; else one occurs `gap` times less, gap uniform among those that are
+    possible and at most `largest_gap`.
     """
 
     kind: ClassVar[str] = "count"
@@ -123,7 +135,11 @@ class Count(SymbolTask):
 
     def make(self, bits: RandomBits, length: int) -> Examples:
         pair = bits.distinct(self.symbols, 2)
-        gaps = [gap for gap in range(1, self.largest_gap + 1) if gap < length - 1 and (length - gap) % 2 == 0]
+        gaps = [
+            gap
+            for gap in range(1, self.largest_gap + 1)
+            if gap < length - 1 and (length - gap) % 2 == 0
+        ]
         tied = bits.chance(0.5) | (not gaps)
         gap = np.array([*gaps, 0])[bits.integers(max(1, len(gaps)), 1)[:, 0]]
         gap[tied] = length % 2  # dropped again below: a tie needs an even number of symbols
@@ -131,7 +147,9 @@ class Count(SymbolTask):
         inputs = np.where(np.arange(length) < rare[:, None], pair[:, :1], pair[:, 1:])
         size = np.where(tied, 2 * rare, length)
         order = bits.words(length)
-        order[np.arange(length) >= size[:, None]] = np.iinfo(np.uint64).max  # what is dropped stays behind
+        order[np.arange(length) >= size[:, None]] = np.iinfo(
+            np.uint64
+        ).max  # what is dropped stays behind
         inputs = np.take_along_axis(inputs, np.argsort(order, axis=1, kind="stable"), axis=1)
         return self._lay_out(inputs, size, np.where(tied, self.vocab.mark(NONE), pair[:, 0]))
 
@@ -146,7 +164,9 @@ class Count(SymbolTask):
 
     def solve(self, prompt: Sequence[int]) -> list[int]:
         inputs = list(prompt[:-1])
-        (_, many), (rare, few) = ((x, inputs.count(x)) for x in sorted(set(inputs), key=inputs.count, reverse=True))
+        (_, many), (rare, few) = (
+            (x, inputs.count(x)) for x in sorted(set(inputs), key=inputs.count, reverse=True)
+        )
         return [rare if few < many else self.vocab.mark(NONE)]
 
     def worked_example(self) -> list[int]:
@@ -155,7 +175,9 @@ class Count(SymbolTask):
 
 @dataclass(frozen=True)
 class Fill(SymbolTask):
-    """Write the copies that are still missing, then NONE: without that mark there would be nothing to count."""
+    """Write the copies that are still missing, then NONE: without that mark there would be nothing
+    to count.
+    """
 
     kind: ClassVar[str] = "fill"
     hint_for: ClassVar[str] = "sort"

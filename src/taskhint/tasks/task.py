@@ -26,7 +26,8 @@ MAX_SYMBOLS = 1 << 20
 
 @dataclass(frozen=True)
 class Examples:
-    """Examples of one task. Row b is prompt, then answer, then PAD from `sizes[b]` on (where sizes differ).
+    """Examples of one task. Row b is prompt, then answer, then PAD from `sizes[b]` on (where sizes
+    differ).
 
     `inputs` counts the symbols before ⊥: the n of "input length".
     """
@@ -40,11 +41,19 @@ class Examples:
     def equal(cls, prompt: Ints, answer: Ints, inputs: int) -> Examples:
         """Examples whose prompts are all of one length, and so are their answers."""
         tokens = np.concatenate([prompt, answer], axis=1)
-        each = np.repeat(np.array([[prompt.shape[1]], [tokens.shape[1]], [inputs]]), len(prompt), axis=1)
+        each = np.repeat(
+            np.array([[prompt.shape[1]], [tokens.shape[1]], [inputs]]), len(prompt), axis=1
+        )
         return cls(tokens, *each)
 
     @classmethod
-    def ragged(cls, prompts: Sequence[Sequence[int]], answers: Sequence[Sequence[int]], pad: int, inputs: int) -> Self:
+    def ragged(
+        cls,
+        prompts: Sequence[Sequence[int]],
+        answers: Sequence[Sequence[int]],
+        pad: int,
+        inputs: int,
+    ) -> Self:
         """Examples from lists of any lengths, filled up with `pad`."""
         rows = [[*prompt, *answer] for prompt, answer in zip(prompts, answers, strict=True)]
         tokens = np.full((len(rows), max(map(len, rows), default=0)), pad, dtype=np.int64)
@@ -60,10 +69,12 @@ class Examples:
 
 @dataclass(frozen=True)
 class Task(Family):
-    """A task is a frozen dataclass: its fields decide which examples it makes, and stand in the recipe.
+    """A task is a frozen dataclass: its fields decide which examples it makes, and stand in the
+    recipe.
 
-    `kind` is its name in files, on the command line and on its head of the model. `hint_for` makes it a hint: the kind
-    of the main task that it helps. `given` are marks in the answer that are handed to the model instead of being asked.
+    `kind` is its name in files, on the command line and on its head of the model. `hint_for` makes
+    it a hint: the kind of the main task that it helps. `given` are marks in the answer that are
+    handed to the model instead of being asked.
     """
 
     family: ClassVar[str] = "task"
@@ -79,11 +90,15 @@ class Task(Family):
 
     @abstractmethod
     def make(self, bits: RandomBits, length: int) -> Examples:
-        """One example per row of `bits`, all with inputs of this length; the same bits always give the same example."""
+        """One example per row of `bits`, all with inputs of this length; the same bits always give
+        the same example.
+        """
 
     @abstractmethod
     def solve(self, prompt: Sequence[int]) -> list[int]:
-        """The right answer to one prompt, in plain Python: slow, obvious, and used to check `make`."""
+        """The right answer to one prompt, in plain Python: slow, obvious, and used to check
+        `make`.
+        """
 
     @abstractmethod
     def worked_example(self) -> list[int]:
@@ -103,7 +118,8 @@ class Task(Family):
     def for_test(self, distribution: str) -> Self:
         """The same task drawing its inputs from a test distribution.
 
-        A task with a field `inputs` has all distributions of inputs; any other one is tested as it is trained.
+        A task with a field `inputs` has all distributions of inputs; any other one is tested as it
+        is trained.
         """
         inputs = inputs_for_test(distribution)
         if inputs is not None and self._has_inputs:
@@ -112,12 +128,15 @@ class Task(Family):
         if distribution == "uniform":
             return self
         allowed = ", ".join(self.distributions)
-        raise UserError(f"{self.kind} has no test distribution {distribution!r}; allowed: {allowed}")
+        raise UserError(
+            f"{self.kind} has no test distribution {distribution!r}; allowed: {allowed}"
+        )
 
     @property
     def _has_inputs(self) -> bool:
         return any(
-            field.name == "inputs" and isinstance(getattr(self, "inputs", None), Inputs) for field in fields(self)
+            field.name == "inputs" and isinstance(getattr(self, "inputs", None), Inputs)
+            for field in fields(self)
         )
 
     def scored(self, examples: Examples) -> Flags:
@@ -146,8 +165,8 @@ PAPER_LENGTHS = Skewed(shortest=2, short=5, longest=20)
 class SymbolTask(Task):
     """A task on the symbols 1..q with ⊥, PAD and NONE, in the paper's lengths of 2 to 20.
 
-    A subclass needs `solve` alone: `make` then draws inputs (from its field `inputs` if it has one) and solves each.
-    A `make` of its own over whole arrays is faster.
+    A subclass needs `solve` alone: `make` then draws inputs (from its field `inputs` if it has
+    one) and solves each. A `make` of its own over whole arrays is faster.
     """
 
     lengths: Lengths = PAPER_LENGTHS
@@ -164,7 +183,13 @@ class SymbolTask(Task):
     def make(self, bits: RandomBits, length: int) -> Examples:
         drawn: Inputs = getattr(self, "inputs", UNIFORM)
         prompts = [self.prompt(row) for row in drawn.draw(bits, self.symbols, length).tolist()]
-        return Examples.ragged(prompts, [self.solve(prompt) for prompt in prompts], self.vocab.pad, length)
+        return Examples.ragged(
+            prompts, [self.solve(prompt) for prompt in prompts], self.vocab.pad, length
+        )
 
     def worked_example(self) -> list[int]:
-        return self.prompt(self.vocab.parse([5, 17, 43, 17])) if self.symbols >= 43 else self.prompt([1, 0, 1])
+        return (
+            self.prompt(self.vocab.parse([5, 17, 43, 17]))
+            if self.symbols >= 43
+            else self.prompt([1, 0, 1])
+        )

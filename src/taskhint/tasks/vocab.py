@@ -14,7 +14,9 @@ NONE = "NONE"
 
 @dataclass(frozen=True)
 class Vocab:
-    """Symbols are numbers in a row and take the ids 0, 1, ...; the marks (⊥, PAD, ...) take the ids after them."""
+    """Symbols are numbers in a row and take the ids 0, 1, ...; the marks (⊥, PAD, ...) take the
+    ids after them.
+    """
 
     first_symbol: int
     symbols: int

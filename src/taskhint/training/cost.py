@@ -1,12 +1,13 @@
-"""What a recipe costs, computed from the recipe: floating-point operations, memory, and hours on named GPUs.
+"""What a recipe costs, computed from the recipe: floating-point operations, memory, and hours on
+named GPUs.
 
-Operations are those of matrix products (a multiplication and an addition count as two), on exactly the rows that our
-step computes, with full rectangles in attention; the way back costs twice the way there. Tokens are the expected number
-under the task's own length distribution. Sizes that depend on more than the length (the count hint, a last carry) are
-means over draws.
+Operations are those of matrix products (a multiplication and an addition count as two), on exactly
+the rows that our step computes, with full rectangles in attention; the way back costs twice the
+way there. Tokens are the expected number under the task's own length distribution. Sizes that
+depend on more than the length (the count hint, a last carry) are means over draws.
 
-Shapes: N tokens of an example, A queries of it in the last block, S scored tokens, D width, F inner width of the MLP,
-I = heads * head width, V symbols.
+Shapes: N tokens of an example, A queries of it in the last block, S scored tokens, D width, F
+inner width of the MLP, I = heads * head width, V symbols.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ UTILISATION = 0.35  # share of a GPU's peak that a training of this size reaches
 
 @dataclass(frozen=True)
 class Gpu:
-    """Peak rate of matrix products in TF32 without sparsity, as the maker states it, and memory."""
+    """Peak rate of matrix products in TF32 without sparsity, as the maker states it,
+    and memory.
+    """
 
     teraflops: float
     gib: int
@@ -52,7 +55,9 @@ GPUS = {
 
 @dataclass(frozen=True)
 class Example:
-    """A kind of example: its share among all, and its expected tokens, last-block queries and scored tokens."""
+    """A kind of example: its share among all, and its expected tokens, last-block queries and
+    scored tokens.
+    """
 
     share: float
     tokens: int
@@ -75,18 +80,32 @@ def expected_examples(task: Task) -> tuple[Example, ...]:
 
 
 def padded_examples(task: Task, batch_size: int) -> tuple[Example, ...]:
-    """The same when all are padded to the longest of their batch and everything is computed at every place."""
+    """The same when all are padded to the longest of their batch and everything is computed at
+    every place.
+    """
     lengths = sorted({kind.tokens for kind in expected_examples(task)})
-    below = [sum(kind.share for kind in expected_examples(task) if kind.tokens <= n) for n in lengths]
-    longest = np.diff(np.minimum(below, 1.0) ** batch_size, prepend=0.0)  # how likely each is the longest of a batch
-    return tuple(Example(float(p), n, n, n) for n, p in zip(lengths, longest, strict=True) if p > 0)
+    below = [
+        sum(kind.share for kind in expected_examples(task) if kind.tokens <= n) for n in lengths
+    ]
+    longest = np.diff(
+        np.minimum(below, 1.0) ** batch_size, prepend=0.0
+    )  # how likely each is the longest of a batch
+    return tuple(
+        Example(float(p), n, n, n) for n, p in zip(lengths, longest, strict=True) if p > 0
+    )
 
 
-def forward_flops(config: ModelConfig, vocab_size: int, kind: Example, padded: bool = False) -> float:
-    """Operations of one example on the way there. Ours takes the first block's maps from a table: see symbol_flops."""
+def forward_flops(
+    config: ModelConfig, vocab_size: int, kind: Example, padded: bool = False
+) -> float:
+    """Operations of one example on the way there. Ours takes the first block's maps from a table:
+    see symbol_flops.
+    """
     inner = config.heads * config.each_head
     seen = 2 * 2 * config.width * inner  # a token's key and value
-    asking = 2 * 2 * config.width * (inner + config.mlp_width)  # its query and what attention found; MLP up and down
+    asking = (
+        2 * 2 * config.width * (inner + config.mlp_width)
+    )  # its query and what attention found; MLP up and down
     attention = 2 * 2 * kind.tokens * inner  # its logits with all keys, and the weighted values
     full = kind.tokens * (seen + asking + attention)
     last = kind.tokens * seen + kind.queries * (asking + attention)
@@ -98,20 +117,33 @@ def forward_flops(config: ModelConfig, vocab_size: int, kind: Example, padded: b
 
 
 def symbol_flops(config: ModelConfig, vocab_size: int) -> float:
-    """Operations of the first block's maps on the way there: once per symbol and update, not once per token.
+    """Operations of the first block's maps on the way there: once per symbol and update, not once
+    per token.
 
-    Where tokens are nothing but symbols (no positions), their queries, keys and values are the symbols' own.
+    Where tokens are nothing but symbols (no positions), their queries, keys and values are the
+    symbols' own.
     """
     inner = config.heads * config.each_head
-    return 2 * 3 * config.width * inner * vocab_size if isinstance(config.positions, NoPositions) else 0.0
+    return (
+        2 * 3 * config.width * inner * vocab_size
+        if isinstance(config.positions, NoPositions)
+        else 0.0
+    )
 
 
 def example_flops(recipe: Recipe, padded: bool = False) -> float:
-    """Operations of one example in training, in the mean over the recipe's tasks as they take their turns."""
+    """Operations of one example in training, in the mean over the recipe's tasks as they take
+    their turns.
+    """
     each = []
     for task in recipe.tasks:
         kinds = padded_examples(task, recipe.batch_size) if padded else expected_examples(task)
-        each.append(sum(kind.share * forward_flops(recipe.model, task.vocab.size, kind, padded) for kind in kinds))
+        each.append(
+            sum(
+                kind.share * forward_flops(recipe.model, task.vocab.size, kind, padded)
+                for kind in kinds
+            )
+        )
     period = recipe.curriculum.period(recipe)
     return (1 + BACKWARD) * sum(each[recipe.update(step)[0]] for step in range(period)) / period
 
@@ -124,20 +156,31 @@ def step_flops(recipe: Recipe, padded: bool = False) -> float:
 def parameters(recipe: Recipe) -> dict[str, int]:
     """How many numbers are learned: the matrices inside the blocks, and all others."""
     with torch.device("meta"):
-        decoder = Decoder(recipe.model, recipe.task.vocab.size, [task.kind for task in recipe.tasks])
+        decoder = Decoder(
+            recipe.model, recipe.task.vocab.size, [task.kind for task in recipe.tasks]
+        )
     counts = {"matrices": 0, "rest": 0}
     for name, value in decoder.named_parameters():
-        counts["matrices" if name.startswith("blocks.") and value.dim() == 2 else "rest"] += value.numel()
+        counts["matrices" if name.startswith("blocks.") and value.dim() == 2 else "rest"] += (
+            value.numel()
+        )
     return counts
 
 
 def memory_bytes(recipe: Recipe, padded: bool = False) -> dict[str, float]:
-    """Float32 throughout. Adam keeps two numbers beside each weight; Muon one beside those of the matrices."""
+    """Float32 throughout. Adam keeps two numbers beside each weight; Muon one beside those of the
+    matrices.
+    """
     counts = parameters(recipe)
     learned = sum(counts.values())
     kept = 2 * learned - (counts["matrices"] if isinstance(recipe.optimiser, Muon) else 0)
-    tasks = [padded_examples(task, recipe.batch_size) if padded else expected_examples(task) for task in recipe.tasks]
-    largest = max(sum(kind.share * _kept_floats(recipe, kind) for kind in kinds) for kinds in tasks)
+    tasks = [
+        padded_examples(task, recipe.batch_size) if padded else expected_examples(task)
+        for task in recipe.tasks
+    ]
+    largest = max(
+        sum(kind.share * _kept_floats(recipe, kind) for kind in kinds) for kinds in tasks
+    )
     return {
         "weights": FLOAT * learned,
         "gradients": FLOAT * learned,
@@ -147,25 +190,35 @@ def memory_bytes(recipe: Recipe, padded: bool = False) -> dict[str, float]:
 
 
 def _kept_floats(recipe: Recipe, kind: Example) -> float:
-    """What one example keeps for the way back: each map's input, what norms and activations saw, attention weights.
+    """What one example keeps for the way back: each map's input, what norms and activations saw,
+    attention weights.
 
-    Per block: the stream before both norms and their outputs (4 D), queries, keys, values and what attention found
-    (4 I), the MLP before and after its activation (2 F). At the end the logits and their softmax.
+    Per block: the stream before both norms and their outputs (4 D), queries, keys, values and what
+    attention found (4 I), the MLP before and after its activation (2 F). At the end the logits and
+    their softmax.
     """
     config = recipe.model
     inner = config.heads * config.each_head
     asking = 2 * config.width + 2 * inner + 2 * config.mlp_width + config.heads * kind.tokens
     seen = 2 * config.width + 2 * inner
-    blocks = (config.depth - 1) * kind.tokens * (asking + seen) + kind.tokens * seen + kind.queries * asking
+    blocks = (
+        (config.depth - 1) * kind.tokens * (asking + seen)
+        + kind.tokens * seen
+        + kind.queries * asking
+    )
     return blocks + kind.queries * 2 * config.width + kind.scored * 2 * recipe.task.vocab.size
 
 
-def hours(recipe: Recipe, gpu: Gpu, utilisation: float = UTILISATION, padded: bool = False) -> float:
+def hours(
+    recipe: Recipe, gpu: Gpu, utilisation: float = UTILISATION, padded: bool = False
+) -> float:
     return recipe.steps * step_flops(recipe, padded) / (gpu.teraflops * 1e12 * utilisation) / 3600
 
 
 def paper_experiments() -> dict[str, Recipe]:
-    """The paper's trainings: depths of the plain sorter, the hints, the tempered softmax, increment."""
+    """The paper's trainings: depths of the plain sorter, the hints, the tempered softmax,
+    increment.
+    """
     plain = find_recipe("sort/standard", "paper")
     depths = {
         f"sort/standard, depth {depth}": replace(plain, model=replace(plain.model, depth=depth))
@@ -176,7 +229,9 @@ def paper_experiments() -> dict[str, Recipe]:
     return depths | {name: find_recipe(name, "paper") for name in hinted + others}
 
 
-def measure(experiments: dict[str, Recipe] | None = None, utilisation: float = UTILISATION) -> dict[str, Any]:
+def measure(
+    experiments: dict[str, Recipe] | None = None, utilisation: float = UTILISATION
+) -> dict[str, Any]:
     """The document under "cost"."""
     experiments = experiments or paper_experiments()
     return {
@@ -196,5 +251,7 @@ def _row(recipe: Recipe, utilisation: float) -> dict[str, Any]:
         "hours": {name: hours(recipe, gpu, utilisation) for name, gpu in GPUS.items()},
         "padded_ratio": step_flops(recipe, padded=True) / step_flops(recipe),
         "padded_memory_bytes": memory_bytes(recipe, padded=True),
-        "padded_hours": {name: hours(recipe, gpu, utilisation, padded=True) for name, gpu in GPUS.items()},
+        "padded_hours": {
+            name: hours(recipe, gpu, utilisation, padded=True) for name, gpu in GPUS.items()
+        },
     }

@@ -43,15 +43,19 @@ def train(
     report: Report | None = None,
     **overrides: Any,
 ) -> Run:
-    """Train a recipe (or the pocket recipe of that name) into a directory; go on where the directory left off.
+    """Train a recipe (or the pocket recipe of that name) into a directory; go on where the
+    directory left off.
 
-    Fields of the recipe can be given as keywords: `train("sort/standard", out="a", seed=3, batch_size=512)`.
-    SIGINT and SIGTERM finish the step, save, and raise Interrupted, which is a KeyboardInterrupt.
+    Fields of the recipe can be given as keywords: `train("sort/standard", out="a", seed=3,
+    batch_size=512)`. SIGINT and SIGTERM finish the step, save, and raise Interrupted, which is a
+    KeyboardInterrupt.
     """
     wanted = find_recipe(recipe) if isinstance(recipe, str) else recipe
     wanted = wanted.change(**overrides)
     if wanted.model.dtype != "float32":
-        raise UserError(f"model.dtype={wanted.model.dtype} is for constructed models; training is in float32")
+        raise UserError(
+            f"model.dtype={wanted.model.dtype} is for constructed models; training is in float32"
+        )
     path = Path(out)
     check_free(path, wanted)  # before the lock leaves a file in a directory that is not ours
     with Stop() as stop, only_process(path):
@@ -69,7 +73,9 @@ class Trainer:
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.decoder = new_decoder(recipe).to(self.device)
         self.optimiser = recipe.optimiser.at_work(self.decoder, recipe.learning_rate)
-        self.start, self._metrics_start = self._resume() if run.checkpoints() else (0, MetricsWritten())
+        self.start, self._metrics_start = (
+            self._resume() if run.checkpoints() else (0, MetricsWritten())
+        )
 
     def train(self, report: Report, stop: Stop | None = None) -> None:
         self.run.tidy(self.start)
@@ -78,12 +84,17 @@ class Trainer:
         environment.record(self.run.path / "environment.json", self.start)
         keep_freed_memory()
         self.decoder.train()
-        with without_onednn(), Metrics(self.run.path / "metrics.jsonl", self._metrics_start, self.start) as metrics:
+        with (
+            without_onednn(),
+            Metrics(self.run.path / "metrics.jsonl", self._metrics_start, self.start) as metrics,
+        ):
             self._train(report, metrics, stop or Stop())
 
     def _train(self, report: Report, metrics: Metrics, stop: Stop) -> None:
         recipe = self.recipe
-        for step, batch in _prefetched(lambda step: batch_for(recipe, step), range(self.start, recipe.steps)):
+        for step, batch in _prefetched(
+            lambda step: batch_for(recipe, step), range(self.start, recipe.steps)
+        ):
             loss = self._update(step, batch, metrics)
             done = step + 1
             stopped = stop.number
@@ -97,7 +108,10 @@ class Trainer:
         if done == self.recipe.steps:
             return f"{name(number)} in the last step: {self.run.path} is complete and saved"
         at = f"step {done} of {self.recipe.steps}"
-        return f"stopped by {name(number)} and saved at {at} in {self.run.path}; the same command goes on from there"
+        return (
+            f"stopped by {name(number)} and saved at {at} in {self.run.path}; the same "
+            "command goes on from there"
+        )
 
     def _update(self, step: int, batch: Batch, metrics: Metrics) -> float:
         recipe = self.recipe
@@ -119,23 +133,29 @@ class Trainer:
         place = self.run.path / "failures" / f"step-{step:08d}"
         save_failure(place, task, batch, loss, norm, self.decoder)
         raise DivergedError(
-            f"step {step}: loss {loss.item()}, gradient norm {norm.item()}; stopped before the update; "
+            f"step {step}: loss {loss.item()}, gradient norm {norm.item()}; stopped before the "
+            "update; "
             f"the batch is in {place}"
         )
 
     def _save(self, step: int, metrics: Metrics) -> None:
         weights = {name: value.detach() for name, value in self.decoder.named_parameters()}
-        # An update can overflow although its gradient was finite; such weights must not replace good ones.
+        # An update can overflow although its gradient was finite; such weights must not replace
+        # good ones.
         bad = [name for name, value in weights.items() if not value.isfinite().all()]
         if bad:
-            raise DivergedError(f"step {step}: the weights of {bad[0]} are not finite; no checkpoint is written")
+            raise DivergedError(
+                f"step {step}: the weights of {bad[0]} are not finite; no checkpoint is written"
+            )
         save_checkpoint(self.run, step, weights, self.optimiser.state(), metrics.sync())
 
     def _resume(self) -> tuple[int, MetricsWritten]:
         checkpoint = self.run.checkpoint
         if checkpoint.step == 0:
             raise UserError(f"{self.run.path} was constructed, not trained; choose another --out")
-        self.decoder.load_state_dict(checkpoint.tensors(WEIGHTS, described(dict(self.decoder.named_parameters()))))
+        self.decoder.load_state_dict(
+            checkpoint.tensors(WEIGHTS, described(dict(self.decoder.named_parameters())))
+        )
         if checkpoint.step < self.recipe.steps:  # a finished run may have been kept without it
             self.optimiser.load(checkpoint.tensors(OPTIMISER, described(self.optimiser.state())))
         return checkpoint.step, checkpoint.state().metrics
@@ -143,7 +163,8 @@ class Trainer:
 
 @contextmanager
 def without_onednn() -> Iterator[None]:
-    """oneDNN compiles and keeps a GELU for every new shape, and without padding every batch is a new shape.
+    """oneDNN compiles and keeps a GELU for every new shape, and without padding every batch is a
+    new shape.
 
     That is a gigabyte after three thousand updates. torch's own GELU is as fast.
     """
@@ -156,7 +177,9 @@ def without_onednn() -> Iterator[None]:
 
 
 def gradient_norm(decoder: torch.nn.Module) -> Tensor:
-    return torch.nn.utils.get_total_norm([p.grad for p in decoder.parameters() if p.grad is not None])
+    return torch.nn.utils.get_total_norm(
+        [p.grad for p in decoder.parameters() if p.grad is not None]
+    )
 
 
 def batch_for(recipe: Recipe, step: int) -> Batch:
@@ -178,7 +201,9 @@ def batch_for(recipe: Recipe, step: int) -> Batch:
 
 
 def schedule(step: int, steps: int, warmup: int) -> float:
-    """The factor on the learning rate in update `step` (from 0): up in a line to 1, then down half a cosine to 0."""
+    """The factor on the learning rate in update `step` (from 0): up in a line to 1, then down half
+    a cosine to 0.
+    """
     if step < warmup:
         return (step + 1) / warmup
     return 0.5 * (1.0 + math.cos(math.pi * (step - warmup) / max(1, steps - warmup)))

@@ -1,6 +1,8 @@
-"""One block's attention: maps to queries, keys and values, what positions and temperature do to them, and back.
+"""One block's attention: maps to queries, keys and values, what positions and temperature do to
+them, and back.
 
-Shapes: N tokens, M queries (N, or the tail positions only), V symbols, D width, H heads, K head width.
+Shapes: N tokens, M queries (N, or the tail positions only), V symbols, D width, H heads, K head
+width.
 """
 
 from __future__ import annotations
@@ -61,22 +63,28 @@ class Attention(nn.Module):
         tail: Tensor | None = None,
         symbols: Symbols | None = None,
     ) -> Tensor:
-        """(N, D) -> (M, D): what each query position gathers. With `tail`, only those positions ask.
+        """(N, D) -> (M, D): what each query position gathers. With `tail`, only those positions
+        ask.
 
-        With `symbols`, x is not one row per token but their table, (V, D): the maps are applied to the few symbols, and
-        each token takes its symbol's row. It is the same result for far fewer products.
+        With `symbols`, x is not one row per token but their table, (V, D): the maps are applied to
+        the few symbols, and each token takes its symbol's row. It is the same result for far fewer
+        products.
         """
         config = self.config
         w_query, w_rest = self.qkv.split([self.inner, 2 * self.inner])
         asking = places if tail is None else places.select(tail)
         scale = self._scale(x, asking, tail)
         kv = functional.linear(x, w_rest)
-        q = functional.linear(x if tail is None or symbols is not None else x.index_select(0, tail), w_query)
+        q = functional.linear(
+            x if tail is None or symbols is not None else x.index_select(0, tail), w_query
+        )
         if config.qk_norm:
             keys, values = kv.split([self.inner, self.inner], dim=1)
             q, kv = self._unit(q), torch.cat([self._unit(keys), values], dim=1)
         hooks = self.hooks()
-        variant = Variant(hooks.bias if hooks.overrides("bias") else None, config.normaliser, asking, places)
+        variant = Variant(
+            hooks.bias if hooks.overrides("bias") else None, config.normaliser, asking, places
+        )
         if symbols is not None:
             _, tokens, groups = symbols
             if variant.is_plain:
@@ -86,7 +94,9 @@ class Attention(nn.Module):
                     return self.out(found.flatten(1))
             kv = functional.embedding(tokens, kv)
             q = functional.embedding(tokens if tail is None else tokens[tail], q)
-        q, kv = self._turned(hooks, q.view(-1, *self.shape), kv.view(-1, 2, *self.shape), variant, scale)
+        q, kv = self._turned(
+            hooks, q.view(-1, *self.shape), kv.view(-1, 2, *self.shape), variant, scale
+        )
         return self.out(attend(q, kv, scale, variant).flatten(1))
 
     def _scale(self, x: Tensor, asking: Places, tail: Tensor | None) -> Tensor:

@@ -1,11 +1,13 @@
-"""Attention inside groups of equally long examples, forward and backward in one step over flat tensors.
+"""Attention inside groups of equally long examples, forward and backward in one step over flat
+tensors.
 
-Most examples are tiny, so what costs is not arithmetic but the number of tensors that are made, joined and filled with
-zeros on the way. Here the rows of all groups are brought into the order of their products at once, every product writes
-into its place there, and all rows are brought back at once.
+Most examples are tiny, so what costs is not arithmetic but the number of tensors that are made,
+joined and filled with zeros on the way. Here the rows of all groups are brought into the order of
+their products at once, every product writes into its place there, and all rows are brought back at
+once.
 
-Shapes: N tokens, M queries (N, or the tail positions only), H heads, K head width; in a group B examples, T tokens, A
-queries of each.
+Shapes: N tokens, M queries (N, or the tail positions only), H heads, K head width; in a group B
+examples, T tokens, A queries of each.
 """
 
 from __future__ import annotations
@@ -21,14 +23,17 @@ from torch.autograd.function import once_differentiable
 
 from taskhint.data.batch import Group
 
-LONGEST = 128  # attention weights are kept for the way back, (B, H, A, T) of them: only for short examples
+# attention weights are kept for the way back, (B, H, A, T) of them: only for short examples
+LONGEST = 128
 
 
 class PackedAttention(torch.autograd.Function):
     """q (M, H, K), kv (N, 2, H, K), scale (M, 1) or (M, H) -> (M, H, K)."""
 
     @staticmethod
-    def forward(ctx: Any, q: Tensor, kv: Tensor, scale: Tensor, groups: tuple[Group, ...], tail: bool) -> Tensor:
+    def forward(
+        ctx: Any, q: Tensor, kv: Tensor, scale: Tensor, groups: tuple[Group, ...], tail: bool
+    ) -> Tensor:
         heads, width = q.shape[1:]
         asked, seen = head_order(groups, heads, tail), head_order(groups, heads, False, maps=2)
         queries = _rows(q * scale[:, :, None], asked.by_heads)
@@ -40,7 +45,9 @@ class PackedAttention(torch.autograd.Function):
             *(_by_group(x, groups, heads, tail) for x in (queries, found)),
             strict=True,
         ):
-            weights = torch.baddbmm(hidden_keys(ask.shape[1], k.shape[1], q.dtype, q.device), ask, k.mT).softmax(dim=2)
+            weights = torch.baddbmm(
+                hidden_keys(ask.shape[1], k.shape[1], q.dtype, q.device), ask, k.mT
+            ).softmax(dim=2)
             torch.bmm(weights, v, out=answer)
             kept.append(weights)
         ctx.save_for_backward(q, scale, queries, keys, values, *kept)
@@ -57,7 +64,10 @@ class PackedAttention(torch.autograd.Function):
         for weights, k, v, grad_k, grad_v, ask, grad_ask, answer in zip(
             kept,
             *(_by_group(x, groups, heads, False) for x in (keys, values, *grad_kv)),
-            *(_by_group(x, groups, heads, tail) for x in (queries, grad_queries, _rows(grad, asked.by_heads))),
+            *(
+                _by_group(x, groups, heads, tail)
+                for x in (queries, grad_queries, _rows(grad, asked.by_heads))
+            ),
             strict=True,
         ):
             logits = torch._softmax_backward_data(torch.bmm(answer, v.mT), weights, 2, q.dtype)
@@ -74,7 +84,9 @@ class PackedAttention(torch.autograd.Function):
 
 
 class Order(NamedTuple):
-    """Two orders of the same rows of K numbers, each as the places of its rows in the other one."""
+    """Two orders of the same rows of K numbers, each as the places of its rows in the
+    other one.
+    """
 
     by_heads: Tensor  # group by group (B, H, A or T): what a product needs stands together
     by_tokens: Tensor  # (M or N, H)
@@ -82,7 +94,9 @@ class Order(NamedTuple):
 
 @lru_cache(maxsize=8)
 def head_order(groups: tuple[Group, ...], heads: int, tail: bool, maps: int = 1) -> Order:
-    """For (M or N, H, K); with several maps for (N, maps, H, K), which by heads is (maps, groups, K)."""
+    """For (M or N, H, K); with several maps for (N, maps, H, K), which by heads is (maps, groups,
+    K).
+    """
     rows = []
     for group, asked, seen in spans(groups, tail):
         span = asked if tail else seen
@@ -103,8 +117,14 @@ def _rows(x: Tensor, places: Tensor) -> Tensor:
 def _by_group(x: Tensor, groups: Sequence[Group], heads: int, tail: bool) -> list[Tensor]:
     """Each group's part of rows by heads: (B * H, A or T, K)."""
     counts = [group.count * heads for group in groups]
-    sizes = [count * (group.tail if tail else group.length) for count, group in zip(counts, groups, strict=True)]
-    return [part.view(count, -1, x.shape[1]) for count, part in zip(counts, x.split(sizes), strict=True)]
+    sizes = [
+        count * (group.tail if tail else group.length)
+        for count, group in zip(counts, groups, strict=True)
+    ]
+    return [
+        part.view(count, -1, x.shape[1])
+        for count, part in zip(counts, x.split(sizes), strict=True)
+    ]
 
 
 def spans(groups: Sequence[Group], tail: bool) -> Iterator[tuple[Group, slice, slice]]:
@@ -121,7 +141,9 @@ def spans(groups: Sequence[Group], tail: bool) -> Iterator[tuple[Group, slice, s
 def hidden_keys(queries: int, keys: int, dtype: torch.dtype, device: torch.device) -> Tensor:
     """(queries, keys) 0 where one of the last positions may see a key, -inf where not."""
     hidden = ~visible(queries, keys, device)
-    return torch.zeros(queries, keys, dtype=dtype, device=device).masked_fill(hidden, float("-inf"))
+    return torch.zeros(queries, keys, dtype=dtype, device=device).masked_fill(
+        hidden, float("-inf")
+    )
 
 
 def visible(queries: int, keys: int, device: torch.device) -> Tensor:

@@ -1,14 +1,16 @@
-"""Which way attention is computed. All ways give the same numbers; the fast ones say here what they support.
+"""Which way attention is computed. All ways give the same numbers; the fast ones say here what
+they support.
 
 | way | file | what it supports |
 |---|---|---|
-| by symbol counts | symbol_counts.py | softmax, no bias, first block, no positions, long examples, no gradient |
+| by symbol counts | symbol_counts.py | softmax, no bias, block 0, no positions, no gradient |
 | packed | packed.py | softmax, no bias, at most LONGEST tokens, gradient, CPU |
 | varlen | varlen.py | softmax, no bias, CUDA, bfloat16 |
 | torch's own, group by group | here | softmax, no bias |
 | general, group by group | here | everything |
 
-Shapes: N tokens, M queries (N, or the tail positions only), H heads, K head width; B examples of T tokens, A queries.
+Shapes: N tokens, M queries (N, or the tail positions only), H heads, K head width; B examples of T
+tokens, A queries.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ from taskhint.model.places import Places
 class Variant(NamedTuple):
     """What a block's attention does beside products and a causal softmax."""
 
-    bias: Callable[[Tensor, Tensor], Tensor] | None  # position ids of queries and keys -> added to the logits
+    bias: (
+        Callable[[Tensor, Tensor], Tensor] | None
+    )  # position ids of queries and keys -> added to the logits
     normaliser: Normaliser
     asking: Places  # of the M queries
     seen: Places  # of the N keys
@@ -41,11 +45,15 @@ class Variant(NamedTuple):
 
 
 Attend = Callable[[Tensor, Tensor, Tensor, Variant], Tensor]
-"""(M, H, K) queries, (N, 2, H, K) keys and values, (M, 1) or (M, H) factors on logits -> (M, H, K)."""
+"""(M, H, K) queries, (N, 2, H, K) keys and values, (M, 1) or (M, H) factors on logits -> (M, H,
+K).
+"""
 
 
 def attend_flat(groups: tuple[Group, ...], *, tail: bool) -> Attend:
-    """Each example attends to itself alone, causally: in the way that suits the device and the lengths best."""
+    """Each example attends to itself alone, causally: in the way that suits the device and the
+    lengths best.
+    """
     short = torch.is_grad_enabled() and max(group.length for group in groups) <= LONGEST
 
     def attend(q: Tensor, kv: Tensor, scale: Tensor, variant: Variant) -> Tensor:
@@ -63,35 +71,58 @@ def attend_flat(groups: tuple[Group, ...], *, tail: bool) -> Attend:
 
 
 def attend_by_group(
-    q: Tensor, kv: Tensor, scale: Tensor, groups: tuple[Group, ...], tail: bool, variant: Variant | None = None
+    q: Tensor,
+    kv: Tensor,
+    scale: Tensor,
+    groups: tuple[Group, ...],
+    tail: bool,
+    variant: Variant | None = None,
 ) -> Tensor:
-    """One group of equally long examples after another; without a variant by torch's own attention."""
+    """One group of equally long examples after another; without a variant by torch's own
+    attention.
+    """
     sizes = [g.count * g.length for g in groups]
     asked = [span.stop - span.start for _, span, _ in spans(groups, tail)]
     scaled = (q * scale[:, :, None]).split(asked)
     if variant is None:
         parts = zip(groups, scaled, kv.split(sizes), strict=True)
-        return torch.cat([_rows_of(g.count, part, both, causal_attention) for g, part, both in parts])
+        return torch.cat(
+            [_rows_of(g.count, part, both, causal_attention) for g, part, both in parts]
+        )
     query_ids, key_ids = variant.asking.ids.split(asked), variant.seen.ids.split(sizes)
     found = []
-    for g, part, both, of_queries, of_keys in zip(groups, scaled, kv.split(sizes), query_ids, key_ids, strict=True):
+    for g, part, both, of_queries, of_keys in zip(
+        groups, scaled, kv.split(sizes), query_ids, key_ids, strict=True
+    ):
         ids = rectangle_of_ids(of_queries, of_keys, g.count, variant.seen.equal_ids)
-        found.append(_rows_of(g.count, part, both, partial(_attend_variant, variant=variant, ids=ids)))
+        found.append(
+            _rows_of(g.count, part, both, partial(_attend_variant, variant=variant, ids=ids))
+        )
     return torch.cat(found)
 
 
-def _attend_variant(q: Tensor, k: Tensor, v: Tensor, variant: Variant, ids: tuple[Tensor, Tensor]) -> Tensor:
+def _attend_variant(
+    q: Tensor, k: Tensor, v: Tensor, variant: Variant, ids: tuple[Tensor, Tensor]
+) -> Tensor:
     return attend_general(q, k, v, variant, *ids)[0]
 
 
-def _rows_of(rows: int, scaled: Tensor, kv: Tensor, attend: Callable[[Tensor, Tensor, Tensor], Tensor]) -> Tensor:
-    """(rows * A, H, K) scaled queries, (rows * T, 2, H, K) keys and values of equally long examples."""
+def _rows_of(
+    rows: int, scaled: Tensor, kv: Tensor, attend: Callable[[Tensor, Tensor, Tensor], Tensor]
+) -> Tensor:
+    """(rows * A, H, K) scaled queries, (rows * T, 2, H, K) keys and values of equally long
+    examples.
+    """
     q, k, v = (x.unflatten(0, (rows, -1)).transpose(1, 2) for x in (scaled, *kv.unbind(1)))
     return attend(q, k, v).transpose(1, 2).flatten(0, 1)
 
 
-def rectangle_of_ids(queries: Tensor, keys: Tensor, rows: int, equal: bool) -> tuple[Tensor, Tensor]:
-    """Flat ids of equally long examples -> (B, 1, A, 1) and (B, 1, 1, T); B is 1 if all have the same."""
+def rectangle_of_ids(
+    queries: Tensor, keys: Tensor, rows: int, equal: bool
+) -> tuple[Tensor, Tensor]:
+    """Flat ids of equally long examples -> (B, 1, A, 1) and (B, 1, 1, T); B is 1 if all have the
+    same.
+    """
     rows_of = 1 if equal else rows
     return (
         queries.view(rows, 1, -1, 1)[:rows_of],
@@ -102,7 +133,9 @@ def rectangle_of_ids(queries: Tensor, keys: Tensor, rows: int, equal: bool) -> t
 def attend_general(
     q: Tensor, k: Tensor, v: Tensor, variant: Variant, query_ids: Tensor, key_ids: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """(B, H, A, K) scaled queries, (B, H, T, K) keys and values -> what is gathered, the logits and the weights."""
+    """(B, H, A, K) scaled queries, (B, H, T, K) keys and values -> what is gathered, the logits
+    and the weights.
+    """
     logits = q @ k.transpose(2, 3)
     if variant.bias is not None:
         logits = logits + variant.bias(query_ids, key_ids).to(logits.dtype)
@@ -112,7 +145,9 @@ def attend_general(
 
 
 def causal_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """(B, H, A, K) queries, (B, H, T, K) keys and values; the last query sees all keys, the one before one less."""
+    """(B, H, A, K) queries, (B, H, T, K) keys and values; the last query sees all keys, the one
+    before one less.
+    """
     if q.shape[2] == 1:
         return functional.scaled_dot_product_attention(q, k, v, scale=1.0)
     if q.shape[2] == k.shape[2]:

@@ -1,10 +1,11 @@
 """Attention of the first block over symbols instead of tokens, for long examples.
 
-Where a token is nothing but its symbol, the keys of equal symbols are equal, and c of them weigh as much as one whose
-logit is larger by ln c. So a query looks at each symbol once, however long the example is.
+Where a token is nothing but its symbol, the keys of equal symbols are equal, and c of them weigh
+as much as one whose logit is larger by ln c. So a query looks at each symbol once, however long
+the example is.
 
-Shapes: N tokens, M queries (N, or the tail positions only), V symbols, H heads, K head width; in a group B examples, T
-tokens, A queries of each.
+Shapes: N tokens, M queries (N, or the tail positions only), V symbols, H heads, K head width; in a
+group B examples, T tokens, A queries of each.
 """
 
 from __future__ import annotations
@@ -23,12 +24,18 @@ LARGEST_LOGIT = 1000.0  # beyond it, float32 has no room for ln c beside a logit
 def attend_by_counts(
     q: Tensor, kv: Tensor, scale: Tensor, tokens: Tensor, groups: Sequence[Group], tail: bool
 ) -> Tensor | None:
-    """(V, H, K) queries, (V, 2, H, K) keys and values, (M, 1) or (M, H) factors, (N,) tokens -> (M, H, K).
+    """(V, H, K) queries, (V, 2, H, K) keys and values, (M, 1) or (M, H) factors, (N,) tokens ->
+    (M, H, K).
 
     None where it is no gain, or not exact.
     """
     short = min(group.length for group in groups) < len(q)
-    if short or torch.is_grad_enabled() or tokens.is_cuda or q.dtype not in (torch.float32, torch.float64):
+    if (
+        short
+        or torch.is_grad_enabled()
+        or tokens.is_cuda
+        or q.dtype not in (torch.float32, torch.float64)
+    ):
         return None
     keys, values = kv.unbind(1)
     logits = torch.bmm(q.transpose(0, 1), keys.permute(1, 2, 0))  # (H, V, V)
@@ -37,10 +44,18 @@ def attend_by_counts(
     out = torch.empty(len(scale), *q.shape[1:], dtype=q.dtype)
     for group, asked, seen in spans(groups, tail):
         symbols = tokens[seen].view(group.count, -1)
-        counts = symbols.new_zeros(*symbols.shape, len(q)).scatter_(2, symbols[:, :, None], 1).cumsum_(1)
+        counts = (
+            symbols.new_zeros(*symbols.shape, len(q))
+            .scatter_(2, symbols[:, :, None], 1)
+            .cumsum_(1)
+        )
         first = -group.tail if tail else 0
-        logarithms = torch.arange(group.length + 1, dtype=q.dtype).log()  # of few numbers: log is slow at zero
-        more = logarithms.index_select(0, counts[:, first:].flatten()).view(-1, len(q))  # (B * A, V)
+        logarithms = torch.arange(
+            group.length + 1, dtype=q.dtype
+        ).log()  # of few numbers: log is slow at zero
+        more = logarithms.index_select(0, counts[:, first:].flatten()).view(
+            -1, len(q)
+        )  # (B * A, V)
         asking = symbols[:, first:].flatten()
         for head, table in enumerate(logits):
             factor = scale[asked, head % scale.shape[1], None]

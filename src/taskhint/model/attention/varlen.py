@@ -1,7 +1,8 @@
-"""Attention over flat tokens on a GPU: one call of torch's variable-length kernel for the whole batch.
+"""Attention over flat tokens on a GPU: one call of torch's variable-length kernel for the whole
+batch.
 
-The kernel works in bfloat16 and aligns the last query of each example with its last key, which is what a tail needs.
-Shapes: N tokens, M queries, H heads, K head width, E examples.
+The kernel works in bfloat16 and aligns the last query of each example with its last key, which is
+what a tail needs. Shapes: N tokens, M queries, H heads, K head width, E examples.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from torch.nn.attention.varlen import varlen_attn
 from taskhint.data.batch import Group
 
 
-def varlen_attend(q: Tensor, kv: Tensor, scale: Tensor, groups: Sequence[Group], tail: bool) -> Tensor:
+def varlen_attend(
+    q: Tensor, kv: Tensor, scale: Tensor, groups: Sequence[Group], tail: bool
+) -> Tensor:
     """q (M, H, K), kv (N, 2, H, K), scale (M, 1) or (M, H) -> (M, H, K)."""
     queries = [group.tail if tail else group.length for group in groups]
     keys = [group.length for group in groups]
@@ -38,4 +41,6 @@ def varlen_attend(q: Tensor, kv: Tensor, scale: Tensor, groups: Sequence[Group],
 def boundaries(groups: Sequence[Group], sizes: Sequence[int]) -> Tensor:
     """(E + 1,) where each example begins among the flat ones, and where the last one ends."""
     counts = torch.tensor([group.count for group in groups])
-    return torch.nn.functional.pad(torch.tensor(sizes).repeat_interleave(counts).cumsum(0), (1, 0)).int()
+    return torch.nn.functional.pad(
+        torch.tensor(sizes).repeat_interleave(counts).cumsum(0), (1, 0)
+    ).int()

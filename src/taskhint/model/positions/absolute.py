@@ -31,7 +31,9 @@ class Learned(Positions):
 
     def __post_init__(self) -> None:
         if not 1 <= self.max_positions <= LARGEST_TABLE:
-            raise UserError(f"model.positions.max_positions={self.max_positions} is not in 1..{LARGEST_TABLE}")
+            raise UserError(
+                f"model.positions.max_positions={self.max_positions} is not in 1..{LARGEST_TABLE}"
+            )
 
     def weights(self, model: ModelConfig) -> dict[str, Weight]:
         return {"table.weight": Weight((self.max_positions, model.width), std=TABLE_SIZE)}
@@ -50,7 +52,8 @@ class _Table(PositionHooks):
         longest = int(places.ids.max()) + 1
         if longest > len(self.table):
             raise UserError(
-                f"a sequence of {longest} tokens is longer than the {len(self.table)} learned positions of this model"
+                f"a sequence of {longest} tokens is longer than the {len(self.table)} learned "
+                "positions of this model"
             )
         return x + functional.embedding(places.ids, self.table)
 
@@ -63,7 +66,9 @@ class Sinusoidal(Positions):
 
     def check(self, model: ModelConfig) -> None:
         if model.width % 2:
-            raise UserError(f"model.width={model.width} is odd; sinusoidal positions need an even width")
+            raise UserError(
+                f"model.width={model.width} is odd; sinusoidal positions need an even width"
+            )
 
     def add(self, x: Tensor, places: Places) -> Tensor:
         import torch

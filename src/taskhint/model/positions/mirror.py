@@ -20,17 +20,22 @@ if TYPE_CHECKING:
 
 SLOWEST_TURN = 1e-2  # radians for a step away from ⊥; the fastest pair of coordinates turns by 1
 SMALLEST_SCALE = 1e-3  # the first token of all has none: ln 1 = 0
-NARROWEST, WIDEST = 0.5, 1.5  # widths of the heads' windows, in steps: all that is in sight, short inputs have too
+NARROWEST, WIDEST = (
+    0.5,
+    1.5,
+)  # widths of the heads' windows, in steps: all that is in sight, short inputs have too
 
 
 @dataclass(frozen=True)
 class Mirror(Positions):
-    """Places are distances from ⊥, on either side: the k-th symbol before it and the k-th of the answer share one.
+    """Places are distances from ⊥, on either side: the k-th symbol before it and the k-th of the
+    answer share one.
 
-    A query stands where the token that it predicts will stand. Two things depend on places, both on the difference of
-    two of them alone, so that they mean the same at every length: all pairs of coordinates but the last are turned by
-    an angle that grows with the place; and the last pair holds what makes logits fall by (difference / width)² / 2,
-    with a width for each head, from narrow to wide: a difference that was never trained is out of sight.
+    A query stands where the token that it predicts will stand. Two things depend on places, both
+    on the difference of two of them alone, so that they mean the same at every length: all pairs
+    of coordinates but the last are turned by an angle that grows with the place; and the last pair
+    holds what makes logits fall by (difference / width)² / 2, with a width for each head, from
+    narrow to wide: a difference that was never trained is out of sight.
     """
 
     kind: ClassVar[str] = "mirror"
@@ -38,7 +43,8 @@ class Mirror(Positions):
     def check(self, model: ModelConfig) -> None:
         if model.each_head % 2 or model.each_head < 4:
             raise UserError(
-                f"a head's width of {model.each_head} is not even and at least 4; mirror positions need that"
+                f"a head's width of {model.each_head} is not even and at least 4; mirror "
+                "positions need that"
             )
 
     def bind(self, model: ModelConfig, weights: Mapping[str, Tensor]) -> PositionHooks:  # noqa: ARG002
@@ -57,7 +63,9 @@ class _Windows(PositionHooks):
 
         place = (places.index + 1 - places.inputs).abs().to(q.dtype)
         steepness = q.new_tensor([0.5 / width**2 for width in self.widths])
-        window = torch.stack([2.0 * place[:, None] * steepness, -steepness.expand(len(q), -1)], dim=2)
+        window = torch.stack(
+            [2.0 * place[:, None] * steepness, -steepness.expand(len(q), -1)], dim=2
+        )
         return self._turned(q, place, window / scale.clamp(min=SMALLEST_SCALE)[:, :, None])
 
     def turn_keys(self, k: Tensor, places: Places) -> Tensor:
@@ -70,8 +78,12 @@ class _Windows(PositionHooks):
     def _turned(self, x: Tensor, place: Tensor, window: Tensor) -> Tensor:
         import torch
 
-        exponents = torch.arange(self.pairs, dtype=x.dtype, device=x.device) / max(1, self.pairs - 1)
+        exponents = torch.arange(self.pairs, dtype=x.dtype, device=x.device) / max(
+            1, self.pairs - 1
+        )
         angles = (place[:, None] * SLOWEST_TURN**exponents)[:, None, :]
         sine, cosine = angles.sin(), angles.cos()
         first, second, _ = x.split([self.pairs, self.pairs, 2], dim=2)
-        return torch.cat([first * cosine - second * sine, first * sine + second * cosine, window], dim=2)
+        return torch.cat(
+            [first * cosine - second * sine, first * sine + second * cosine, window], dim=2
+        )

@@ -1,6 +1,7 @@
 """What a position scheme is: it may change embeddings, queries and keys, or attention logits.
 
-Shapes: N tokens, M queries, D width, H heads, K head width; B examples, A queries and T keys of each.
+Shapes: N tokens, M queries, D width, H heads, K head width; B examples, A queries and T keys of
+each.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ class PositionHooks:
         return self.turn(k, places)
 
     def bias(self, query: Tensor, key: Tensor) -> Tensor:
-        """Position ids of queries, (B, 1, A, 1), and keys, (B, 1, 1, T) -> what is added to the scaled logits.
+        """Position ids of queries, (B, 1, A, 1), and keys, (B, 1, 1, T) -> what is added to the
+        scaled logits.
 
         Anything that broadcasts to (B, H, A, T). B is 1 where all examples have the same ids.
         """
@@ -55,14 +57,17 @@ class PositionHooks:
 class Positions(Family, PositionHooks):
     """A positional encoding. Derive from it, name a `kind`, override the hooks that are needed.
 
-    A scheme with learned weights declares them in `weights` (one set for the model) or `block_weights` (one for every
-    block), and returns from `bind` an object that has the hooks and holds the weights. A scheme that needs to know the
-    model, such as its number of heads, does the same.
+    A scheme with learned weights declares them in `weights` (one set for the model) or
+    `block_weights` (one for every block), and returns from `bind` an object that has the hooks and
+    holds the weights. A scheme that needs to know the model, such as its number of heads, does the
+    same.
     """
 
     family: ClassVar[str] = "position scheme"
     label: ClassVar[str] = "model.positions"
-    reads_sequence: ClassVar[bool] = False  # whether `test_ids` looks at the number of tokens in the whole example
+    reads_sequence: ClassVar[bool] = (
+        False  # whether `test_ids` looks at the number of tokens in the whole example
+    )
 
     def check(self, model: ModelConfig) -> None:
         """Refuse a model that the scheme cannot serve, with a UserError."""
@@ -78,11 +83,15 @@ class Positions(Family, PositionHooks):
         return self
 
     def draw(self, bits: RandomBits, length: int) -> Ints | None:  # noqa: ARG002
-        """(B, length) position ids of training examples, from random bits; None for 0, 1, 2, ..."""
+        """(B, length) position ids of training examples, from random bits; None for
+        0, 1, 2, ...
+        """
         return None
 
     def test_ids(self, index: Tensor, sequence: Tensor) -> Tensor:  # noqa: ARG002
-        """Position ids outside training: of the tokens with these numbers in examples of so many tokens."""
+        """Position ids outside training: of the tokens with these numbers in examples of so many
+        tokens.
+        """
         return index
 
 
