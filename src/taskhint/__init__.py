@@ -1,54 +1,117 @@
-"""Study length generalization in transformers: train on short inputs, measure on long ones, see
-why.
+"""Study length generalization in transformers: train on short inputs, measure on long ones.
 
     import taskhint
     run = taskhint.train("sort/tempered", out="runs/tempered")
-    curve = taskhint.evaluate(run, lengths=[20, 50, 100], examples=1000)
+    print(taskhint.evaluate(run, lengths=[20, 50, 100], examples=1000))
     run.solve([5, 17, 43, 17])
 
-torch and everything that needs it is imported when a name is first used.
+torch and everything that needs it is imported when a name is first used. Type checkers and editors
+see every name at once.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
-_HOMES = {
-    "train": "taskhint.training.loop",
-    "evaluate": "taskhint.evaluation.exact",
-    "load": "taskhint.runs.run",
-    "find_recipe": "taskhint.recipes",
-    "recipe_names": "taskhint.recipes",
-    "Recipe": "taskhint.recipes.recipe",
-    "Hint": "taskhint.recipes.recipe",
-    "Adam": "taskhint.recipes.optimisers",
-    "Muon": "taskhint.recipes.optimisers",
-    "ModelConfig": "taskhint.model.config",
-    "Task": "taskhint.tasks",
-    "Examples": "taskhint.tasks",
-    "Vocab": "taskhint.tasks.vocab",
-    "RandomBits": "taskhint.tasks.random_bits",
-    "Dataset": "taskhint.data.dataset",
-    "Batch": "taskhint.data.batch",
-    "make_batch": "taskhint.data.batch",
-    "Decoder": "taskhint.model.decoder",
-    "Trace": "taskhint.model.trace",
-    "greedy": "taskhint.model.decoding",
-    "Run": "taskhint.runs.run",
-    "LengthCurve": "taskhint.evaluation.curve",
-    "UserError": "taskhint.system.errors",
+if TYPE_CHECKING:
+    from taskhint.data.batch import Batch as Batch
+    from taskhint.data.batch import make_batch as make_batch
+    from taskhint.data.dataset import Dataset as Dataset
+    from taskhint.evaluation.curve import LengthCurve as LengthCurve
+    from taskhint.evaluation.exact import evaluate as evaluate
+    from taskhint.model.config import ModelConfig as ModelConfig
+    from taskhint.model.decoder import Decoder as Decoder
+    from taskhint.model.decoding import greedy as greedy
+    from taskhint.model.normaliser import Normaliser as Normaliser
+    from taskhint.model.positions import PositionHooks as PositionHooks
+    from taskhint.model.positions import Positions as Positions
+    from taskhint.model.temperature import Temperature as Temperature
+    from taskhint.model.temperature import TemperatureHook as TemperatureHook
+    from taskhint.model.trace import Trace as Trace
+    from taskhint.model.weights import Weight as Weight
+    from taskhint.recipes import find_recipe
+    from taskhint.recipes import recipe_names as recipe_names
+    from taskhint.recipes.curriculum import Alternate as Alternate
+    from taskhint.recipes.curriculum import Curriculum as Curriculum
+    from taskhint.recipes.curriculum import Update as Update
+    from taskhint.recipes.optimisers import Adam as Adam
+    from taskhint.recipes.optimisers import Muon as Muon
+    from taskhint.recipes.optimisers import Optimiser as Optimiser
+    from taskhint.recipes.recipe import Hint as Hint
+    from taskhint.recipes.recipe import Recipe as Recipe
+    from taskhint.runs.run import Run as Run
+    from taskhint.runs.run import load as load
+    from taskhint.system.errors import UserError as UserError
+    from taskhint.tasks import Copies as Copies
+    from taskhint.tasks import Distinct as Distinct
+    from taskhint.tasks import EvenLengths as EvenLengths
+    from taskhint.tasks import Examples as Examples
+    from taskhint.tasks import Inputs as Inputs
+    from taskhint.tasks import Lengths as Lengths
+    from taskhint.tasks import Mixture as Mixture
+    from taskhint.tasks import Skewed as Skewed
+    from taskhint.tasks import SymbolTask as SymbolTask
+    from taskhint.tasks import Task as Task
+    from taskhint.tasks import delimited as delimited
+    from taskhint.tasks.check import check_task as check_task
+    from taskhint.tasks.random_bits import RandomBits as RandomBits
+    from taskhint.tasks.vocab import Vocab as Vocab
+    from taskhint.training.loop import train as train
+
+    recipe = find_recipe
+
+_NAMES = {
+    "taskhint.data.batch": ("Batch", "make_batch"),
+    "taskhint.data.dataset": ("Dataset",),
+    "taskhint.evaluation.curve": ("LengthCurve",),
+    "taskhint.evaluation.exact": ("evaluate",),
+    "taskhint.model.config": ("ModelConfig",),
+    "taskhint.model.decoder": ("Decoder",),
+    "taskhint.model.decoding": ("greedy",),
+    "taskhint.model.normaliser": ("Normaliser",),
+    "taskhint.model.positions": ("PositionHooks", "Positions"),
+    "taskhint.model.temperature": ("Temperature", "TemperatureHook"),
+    "taskhint.model.trace": ("Trace",),
+    "taskhint.model.weights": ("Weight",),
+    "taskhint.recipes": ("recipe", "recipe_names"),
+    "taskhint.recipes.curriculum": ("Alternate", "Curriculum", "Update"),
+    "taskhint.recipes.optimisers": ("Adam", "Muon", "Optimiser"),
+    "taskhint.recipes.recipe": ("Hint", "Recipe"),
+    "taskhint.runs.run": ("Run", "load"),
+    "taskhint.system.errors": ("UserError",),
+    "taskhint.tasks": (
+        "Copies",
+        "Distinct",
+        "EvenLengths",
+        "Examples",
+        "Inputs",
+        "Lengths",
+        "Mixture",
+        "Skewed",
+        "SymbolTask",
+        "Task",
+        "delimited",
+    ),
+    "taskhint.tasks.check": ("check_task",),
+    "taskhint.tasks.random_bits": ("RandomBits",),
+    "taskhint.tasks.vocab": ("Vocab",),
+    "taskhint.training.loop": ("train",),
 }
-
+_HOMES = {name: home for home, names in _NAMES.items() for name in names}
 __all__ = ["__version__", *_HOMES]
 
+if not TYPE_CHECKING:  # type checkers see the imports above, and that any other name is a mistake
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'taskhint' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    def __getattr__(name):
+        if name not in _HOMES:
+            raise AttributeError(f"module 'taskhint' has no attribute {name!r}")
+        from importlib import import_module
+
+        found = getattr(import_module(_HOMES[name]), "find_recipe" if name == "recipe" else name)
+        globals()[name] = found
+        return found
 
 
 def __dir__() -> list[str]:

@@ -15,7 +15,9 @@ from typing import Any, Self
 
 from taskhint.system.errors import warn
 from taskhint.system.files import storing, sync_directory, write_all, write_atomically
+from taskhint.system.settings import conform
 
+METRICS = "metrics.jsonl"
 _CHUNK = 1 << 20
 _MAX_LINE = 1 << 12
 
@@ -26,6 +28,23 @@ class MetricsWritten:
 
     bytes: int = 0
     sha256: str = hashlib.sha256().hexdigest()
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One logged update."""
+
+    step: int
+    task: str
+    loss: float
+    gradient_norm: float
+    learning_rate: float
+
+
+def read_metrics(path: Path) -> tuple[Metric, ...]:
+    """Every whole line of the file; nothing if there is none."""
+    lines = _whole_lines(path, before=1 << 62)
+    return tuple(conform(Metric, json.loads(line), str(path)) for line in lines)
 
 
 class Metrics:

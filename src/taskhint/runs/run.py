@@ -15,6 +15,7 @@ import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any, overload
 
 import torch
 from torch import Tensor
@@ -32,11 +33,12 @@ from taskhint.runs.checkpoint import (
     set_aside,
     write_checkpoint,
 )
-from taskhint.runs.metrics import MetricsWritten
+from taskhint.runs.metrics import METRICS, Metric, MetricsWritten, read_metrics
 from taskhint.runs.tensors import Wanted, described, tensor_bytes
 from taskhint.runs.tensors import read_tensors as read_tensors
 from taskhint.system.errors import UserError, warn
 from taskhint.system.files import (
+    as_path,
     json_bytes,
     read_json,
     remove_leftovers,
@@ -102,21 +104,44 @@ class Run:
         for old in self.checkpoints()[: -self.recipe.keep_checkpoints]:
             remove_checkpoint(old)
 
-    def solve(self, symbols: Sequence[int | str]) -> list[str]:
-        """The model's answer to an input that is written as its symbols, decoded greedily."""
-        prompt = self.task.prompt(self.task.vocab.parse(symbols))
-        count = len(self.task.solve(prompt))
-        inputs = torch.tensor([prompt.index(self.task.vocab.delimiter)])
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """What training logged, one entry per logged update."""
+        return read_metrics(self.path / METRICS)
+
+    @overload
+    def solve(self, symbols: str | Sequence[str]) -> list[str]: ...
+
+    @overload
+    def solve(self, symbols: Sequence[int]) -> list[int | str]: ...
+
+    def solve(self, symbols: str | Sequence[str] | Sequence[int]) -> list[Any]:
+        """The model's answer to an input that is written as its symbols, decoded greedily.
+
+        Texts are answered with texts, numbers with numbers: `solve("5 17")`, `solve(["5", "17"])`,
+        `solve([5, 17])`. What is no number, such as NONE, is a text in either case.
+        """
+        given: Sequence[str | int] = symbols.split() if isinstance(symbols, str) else symbols
+        task, vocab = self.task, self.task.vocab
+        prompt = task.prompt(vocab.parse(given))
+        count = len(task.solve(prompt))
+        inputs = torch.tensor([prompt.index(vocab.delimiter)])
         tokens = torch.tensor([prompt])
-        answer = greedy(
-            self.model, self.task.kind, tokens, count, inputs, sequence=len(prompt) + count
-        )
-        return self.task.vocab.words(answer[0].tolist())
+        answer = greedy(self.model, task.kind, tokens, count, inputs, len(prompt) + count)
+        ids = answer[0].tolist()
+        if all(isinstance(symbol, str) for symbol in given):
+            return vocab.words(ids)
+        return vocab.values(ids)
+
+    def __repr__(self) -> str:
+        newest = self.checkpoints()
+        done = f"{newest[-1].step} of {self.recipe.steps} updates" if newest else "not trained"
+        return f"Run({str(self.path)!r}: {self.recipe.name}, seed {self.recipe.seed}, {done})"
 
 
 def load(path: str | os.PathLike[str]) -> Run:
     """The run in a directory."""
-    directory = Path(path)
+    directory = as_path(path, "a run")
     if not directory.is_dir():
         raise UserError(f"{directory} is not a directory; give a run that `taskhint train` wrote")
     if not (directory / "recipe.json").is_file():

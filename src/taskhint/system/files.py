@@ -96,6 +96,13 @@ def json_bytes(data: Any) -> bytes:
     return (json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
+def as_path(value: object, what: str) -> Path:
+    """A path that a caller gave, or a UserError that says what it was for."""
+    if not isinstance(value, str | os.PathLike):
+        raise UserError(f"{what} is given by its path, got {value!r:.60}")
+    return Path(value)
+
+
 def read_bytes(path: Path, limit: int) -> bytes:
     """The whole file; never more than `limit` bytes, whatever stands on the disk."""
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -44,13 +45,15 @@ class Vocab:
 
     def parse(self, words: Iterable[str | int]) -> list[int]:
         """Ids of symbols that a person wrote as numbers."""
+        if not isinstance(words, Iterable):
+            raise UserError(f"an input is a list of symbols, got {words!r:.60}")
         return [self._parse_one(word) for word in words]
 
     def _parse_one(self, word: str | int) -> int:
         allowed = f"allowed: whole numbers from {self.first_symbol} to {self.last_symbol}"
         try:
-            value = int(word)
-        except ValueError:
+            value = int(word) if isinstance(word, str) else operator.index(word)
+        except (ValueError, TypeError):
             raise UserError(f"{word!r} is not a symbol; {allowed}") from None
         if not self.first_symbol <= value <= self.last_symbol:
             raise UserError(f"symbol {value} is out of range; {allowed}")
@@ -59,6 +62,10 @@ class Vocab:
     def words(self, ids: Sequence[int]) -> list[str]:
         """What a person reads for each id."""
         return [self._word(int(i)) for i in ids]
+
+    def values(self, ids: Sequence[int]) -> list[int | str]:
+        """The same with symbols as numbers."""
+        return [i + self.first_symbol if i < self.symbols else self._word(i) for i in ids]
 
     def _word(self, token: int) -> str:
         if token < self.symbols:
