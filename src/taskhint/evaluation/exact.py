@@ -10,7 +10,7 @@ Shapes: B examples, T tokens, A answer tokens.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from taskhint.runs.run import Run, load
 from taskhint.system.cores import on_every_core
 from taskhint.system.errors import UserError
 from taskhint.system.progress import Progress
+from taskhint.system.settings import conform
 from taskhint.tasks.random_bits import Ints
 from taskhint.tasks.task import Examples, Task
 
@@ -57,10 +58,10 @@ def evaluate(
     with the run.
     """
     run = run if isinstance(run, Run) else load(run)
-    if not lengths or any(length < 1 for length in lengths):
-        raise UserError("lengths must be whole numbers of at least 1")
+    lengths = _checked_lengths(lengths)
+    examples = conform(int, examples, "examples")
     if examples < 1:
-        raise UserError(f"--examples {examples} is too few; at least 1")
+        raise UserError(f"examples={examples} is too few; at least 1")
     task = run.task.for_test(distribution)
     bar = Progress(
         len(lengths) * examples, f"evaluate {distribution}", shown=progress, unit="sequence"
@@ -83,6 +84,14 @@ def evaluate(
     )
     save_curve(run.path, curve)
     return curve
+
+
+def _checked_lengths(lengths: Iterable[int]) -> tuple[int, ...]:
+    listed = list(lengths) if isinstance(lengths, Iterable) else lengths
+    checked: tuple[int, ...] = conform(tuple[int, ...], listed, "lengths")
+    if not checked or min(checked) < 1:
+        raise UserError(f"lengths={list(checked)} must be at least one number, none under 1")
+    return checked
 
 
 def score(

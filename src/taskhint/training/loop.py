@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -26,6 +25,7 @@ from taskhint.runs.metrics import Metrics, MetricsWritten
 from taskhint.runs.run import Run, check_free, create, new_decoder, save_checkpoint
 from taskhint.runs.tensors import described
 from taskhint.system.errors import DivergedError, Interrupted, UserError
+from taskhint.system.files import as_path
 from taskhint.system.lock import only_process
 from taskhint.system.progress import Progress
 from taskhint.system.signals import Stop, name
@@ -51,12 +51,14 @@ def train(
     KeyboardInterrupt.
     """
     wanted = find_recipe(recipe) if isinstance(recipe, str) else recipe
+    if not isinstance(wanted, Recipe):
+        raise UserError(f"train takes a recipe or the name of one, got {recipe!r:.60}")
+    path = as_path(out, "the run directory")
     wanted = wanted.change(**overrides)
     if wanted.model.dtype != "float32":
         raise UserError(
             f"model.dtype={wanted.model.dtype} is for constructed models; training is in float32"
         )
-    path = Path(out)
     check_free(path, wanted)  # before the lock leaves a file in a directory that is not ours
     with Stop() as stop, only_process(path):
         trainer = Trainer(create(path, wanted))
