@@ -4,29 +4,59 @@ tasks.
 
 from __future__ import annotations
 
+from taskhint.tasks.addition import Addition, AdditionScratchpad, CarryOnly, NoCarry
+from taskhint.tasks.arrays import ArrayTask
+from taskhint.tasks.bits import Majority, Parity, ParityScratchpad
+from taskhint.tasks.copying import Copy, CopyRepeats, Next, Reverse
+from taskhint.tasks.counting import CountUp, Mode
+from taskhint.tasks.dyck import Dyck
+from taskhint.tasks.flip_flop import FlipFlop
 from taskhint.tasks.increment import Carry, Increment
 from taskhint.tasks.inputs import Copies, Distinct, Inputs, Mixture
 from taskhint.tasks.lengths import EvenLengths, Lengths, Skewed
+from taskhint.tasks.multiplication import Multiplication, MultiplicationScratchpad
+from taskhint.tasks.recall import Recall
 from taskhint.tasks.sorting import Count, Fill, Sort, Successor
 from taskhint.tasks.task import Examples, SymbolTask, Task, delimited, hints_for
+from taskhint.tasks.theory import Theory
 
 __all__ = [
+    "Addition",
+    "AdditionScratchpad",
+    "ArrayTask",
     "Carry",
+    "CarryOnly",
     "Copies",
+    "Copy",
+    "CopyRepeats",
     "Count",
+    "CountUp",
     "Distinct",
+    "Dyck",
     "EvenLengths",
     "Examples",
     "Fill",
+    "FlipFlop",
     "Increment",
     "Inputs",
     "Lengths",
+    "Majority",
     "Mixture",
+    "Mode",
+    "Multiplication",
+    "MultiplicationScratchpad",
+    "Next",
+    "NoCarry",
+    "Parity",
+    "ParityScratchpad",
+    "Recall",
+    "Reverse",
     "Skewed",
     "Sort",
     "Successor",
     "SymbolTask",
     "Task",
+    "Theory",
     "delimited",
     "hints_for",
 ]

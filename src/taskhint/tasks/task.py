@@ -18,6 +18,7 @@ from taskhint.system.settings import Family
 from taskhint.tasks.inputs import UNIFORM, Inputs, inputs_for_test
 from taskhint.tasks.lengths import Lengths, Skewed
 from taskhint.tasks.random_bits import Ints, RandomBits
+from taskhint.tasks.theory import Theory
 from taskhint.tasks.vocab import DELIMITER, NONE, PAD, Vocab
 
 Flags = npt.NDArray[np.bool_]
@@ -74,13 +75,16 @@ class Task(Family):
 
     `kind` is its name in files, on the command line and on its head of the model. `hint_for` makes
     it a hint: the kind of the main task that it helps. `given` are marks in the answer that are
-    handed to the model instead of being asked.
+    handed to the model instead of being asked. `length_is` says what its length counts, `theory`
+    whether answers should carry over to longer inputs.
     """
 
     family: ClassVar[str] = "task"
     about: ClassVar[str] = ""
     hint_for: ClassVar[str] = ""
     given: ClassVar[tuple[str, ...]] = ()
+    length_is: ClassVar[str] = "input symbols"
+    theory: ClassVar[Theory | None] = None
 
     lengths: Lengths
 

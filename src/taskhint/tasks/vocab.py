@@ -17,11 +17,14 @@ NONE = "NONE"
 class Vocab:
     """Symbols are numbers in a row and take the ids 0, 1, ...; the marks (⊥, PAD, ...) take the
     ids after them.
+
+    `written` are the marks that a person may write in an input, such as the + of an addition.
     """
 
     first_symbol: int
     symbols: int
     marks: tuple[str, ...]
+    written: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
@@ -44,13 +47,17 @@ class Vocab:
         return self.symbols + self.marks.index(name)
 
     def parse(self, words: Iterable[str | int]) -> list[int]:
-        """Ids of symbols that a person wrote as numbers."""
+        """Ids of what a person wrote: symbols as numbers, and the marks that may be written."""
         if not isinstance(words, Iterable):
             raise UserError(f"an input is a list of symbols, got {words!r:.60}")
         return [self._parse_one(word) for word in words]
 
     def _parse_one(self, word: str | int) -> int:
+        if isinstance(word, str) and word in self.written:
+            return self.mark(word)
         allowed = f"allowed: whole numbers from {self.first_symbol} to {self.last_symbol}"
+        if self.written:
+            allowed += f" and {' '.join(self.written)}"
         try:
             value = int(word) if isinstance(word, str) else operator.index(word)
         except (ValueError, TypeError):
