@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from taskhint.recipes import find_recipe, recipe_names
+from taskhint.recipes import find_recipe, increment, sort
 from taskhint.runs.environment import current
 from taskhint.runs.run import Run, load
 from taskhint.training.loop import train
@@ -57,7 +57,8 @@ def weights_of(run: Run) -> str:
 
 
 def test_every_named_recipe_of_then_is_known() -> None:
-    assert set(recipe_names()) <= {key.split()[0] for key in KNOWN["weights"]}
+    then = {entry.name for entry in (*sort.ENTRIES, *increment.ENTRIES)}
+    assert then <= {key.split()[0] for key in KNOWN["weights"]}
 
 
 @here

@@ -103,7 +103,7 @@ def test_the_table_of_the_demo_is_what_was_measured() -> None:
         assert row[3:] == shown, folder
 
 
-@pytest.mark.parametrize("name", ENTRIES)
+@pytest.mark.parametrize("name", [name for name in ENTRIES if ENTRIES[name].result])
 def test_the_results_of_recipes_are_what_was_measured(name: str) -> None:
     one = Experiment("one", "", (Arm("it", name),), (Panel("accuracy"),), (20,), ())
     findings = find_all(REPRODUCED, [one])
@@ -116,7 +116,7 @@ def test_the_results_of_recipes_are_what_was_measured(name: str) -> None:
         assert percent == f"{100 * fmean(cell.values):.{digits}f}", (name, length)
 
 
-@pytest.mark.parametrize("name", ENTRIES)
+@pytest.mark.parametrize("name", [name for name in ENTRIES if ENTRIES[name].result])
 def test_the_minutes_of_recipes_are_what_was_measured(name: str) -> None:
     assert ENTRIES[name].minutes == round(TIMES[name]["minutes"], 1)
 

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import taskhint
-from taskhint.recipes import find_recipe, recipe_names
+from taskhint.recipes import find_recipe, increment, sort
 from taskhint.recipes.optimisers import Adam, Muon, orthogonalise
 from taskhint.recipes.recipe import Recipe
 from taskhint.runs.run import Run, export, load, new_decoder
@@ -218,7 +218,7 @@ def test_a_loss_that_is_not_finite_stops_the_run(tmp_path: Path) -> None:
 
 
 def test_paper_scale_is_the_papers(tmp_path: Path) -> None:
-    for name in recipe_names():
+    for name in (entry.name for entry in (*sort.ENTRIES, *increment.ENTRIES)):
         recipe = find_recipe(name, "paper")
         model = recipe.model
         assert (model.width, model.heads, model.mlp_width, model.activation) == (

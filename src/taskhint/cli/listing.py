@@ -15,9 +15,8 @@ def as_text() -> str:
     ]
     width = max(len(name) for name in ENTRIES)
     for entry in ENTRIES.values():
-        lines.append(
-            f"  {entry.name:<{width}}  {entry.about}; {entry.minutes:g} min; {entry.result}"
-        )
+        known = f"; {entry.minutes:g} min; {entry.result}" if entry.result else ""
+        lines.append(f"  {entry.name:<{width}}  {entry.about}{known}")
     lines += ["", "tasks"]
     tasks = Task.kinds()
     lines += [
@@ -51,7 +50,9 @@ def as_markdown() -> str:
         "| recipe | what | minutes | what to expect |",
         "|---|---|---|---|",
     ]
-    lines += [f"| `{e.name}` | {e.about} | {e.minutes:g} | {e.result} |" for e in ENTRIES.values()]
+    for e in ENTRIES.values():
+        minutes = f"{e.minutes:g}" if e.minutes else ""
+        lines.append(f"| `{e.name}` | {e.about} | {minutes} | {e.result} |")
     lines += ["", "| task | hint of | what |", "|---|---|---|"]
     lines += [
         f"| `{kind}` | {task.hint_for} | {task.about} |" for kind, task in Task.kinds().items()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from taskhint.recipes import increment, sort
+from taskhint.recipes import field, increment, sort
 from taskhint.recipes.entry import Entry
 from taskhint.recipes.recipe import Recipe, Scale
 from taskhint.system.errors import UserError, nearest
 
-ENTRIES: dict[str, Entry] = {entry.name: entry for entry in (*sort.ENTRIES, *increment.ENTRIES)}
+ENTRIES: dict[str, Entry] = {
+    entry.name: entry for entry in (*sort.ENTRIES, *increment.ENTRIES, *field.ENTRIES)
+}
 
 
 def recipe_names() -> list[str]:

@@ -5,12 +5,13 @@ the step.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
+from taskhint.system.errors import UserError
 from taskhint.system.settings import Family
-from taskhint.tasks.lengths import Lengths
+from taskhint.tasks.lengths import Cut, Lengths, Primed
 
 if TYPE_CHECKING:
     from taskhint.recipes.recipe import Recipe
@@ -48,6 +49,13 @@ class Curriculum(Family):
         """After how many updates every task has had its turn: so many in a row are logged."""
         return 1
 
+    def beyond(self, recipe: Recipe) -> int | None:  # noqa: ARG002
+        """The longest length that training sees beyond the longest of the task itself, if any.
+
+        A result of such a training is no length generalization up to there, and must say so.
+        """
+        return None
+
 
 @dataclass(frozen=True)
 class Alternate(Curriculum):
@@ -66,6 +74,69 @@ class Alternate(Curriculum):
 
     def period(self, recipe: Recipe) -> int:
         return recipe.main_updates + sum(hint.updates for hint in recipe.hints)
+
+
+@dataclass(frozen=True)
+class Grow(Alternate):
+    """Short inputs first: the longest length grows from `start` to the task's own, in even steps
+    over a `share` of the updates.
+
+    Tasks take turns as in `alternate`. The lengths that are allowed keep their shares among each
+    other.
+    """
+
+    kind: ClassVar[str] = "grow"
+
+    start: int = 2
+    share: float = 0.5
+
+    def __post_init__(self) -> None:
+        if self.start < 1:
+            raise UserError(f"curriculum.start={self.start} is too small; at least 1")
+        if not 0.0 < self.share <= 1.0:
+            raise UserError(f"curriculum.share={self.share} is not in 0..1, without 0")
+
+    def update(self, recipe: Recipe, step: int) -> Update:
+        update = super().update(recipe, step)
+        own = next(task.lengths for task in recipe.tasks if task.kind == update.task)
+        grown = (own.max_length - self.start + 1) * step / (self.share * recipe.steps)
+        longest = self.start + int(grown)
+        if longest >= own.max_length:
+            return update
+        return replace(update, lengths=Cut(own, longest))
+
+
+@dataclass(frozen=True)
+class Prime(Alternate):
+    """A share of the main task's inputs is `times` as long as its longest: train set priming
+    (Jelassi et al. 2023).
+
+    This breaks the rule that training sees nothing longer. In all, share · batch · updates of the
+    main task are such inputs. Tasks take turns as in `alternate`.
+    """
+
+    kind: ClassVar[str] = "prime"
+
+    times: float = 2.0
+    share: float = 0.001
+
+    def __post_init__(self) -> None:
+        if not 1.0 < self.times <= 1000.0:
+            raise UserError(f"curriculum.times={self.times} is not above 1 and up to 1000")
+        if not 0.0 < self.share <= 1.0:
+            raise UserError(f"curriculum.share={self.share} is not in 0..1, without 0")
+
+    def update(self, recipe: Recipe, step: int) -> Update:
+        update = super().update(recipe, step)
+        if update.task != recipe.task.kind:
+            return update
+        return replace(
+            update, lengths=Primed(recipe.task.lengths, self.beyond(recipe), self.share)
+        )
+
+    def beyond(self, recipe: Recipe) -> int:
+        longest = recipe.task.lengths.max_length
+        return max(longest + 1, round(self.times * longest))
 
 
 @lru_cache(maxsize=64)

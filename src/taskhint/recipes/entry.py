@@ -11,11 +11,11 @@ from taskhint.recipes.recipe import Recipe, Scale
 @dataclass(frozen=True)
 class Entry:
     """`minutes` is one pocket run on one core, from results/times.json; `result` is its mean
-    accuracy over the seeds in results/reproduce.
+    accuracy over the seeds in results/reproduce; 0 and empty where nothing was measured yet.
     """
 
     name: str
     about: str
-    minutes: float
-    result: str
     build: Callable[[Scale], Recipe]
+    minutes: float = 0.0
+    result: str = ""

@@ -143,7 +143,25 @@ class Recipe(Settings):
                 f"the curriculum asks for task {update.task!r} in update {step}; the recipe has "
                 f"{kinds}"
             )
-        return kinds.index(update.task), update
+        place = kinds.index(update.task)
+        if update.lengths is not None:
+            self._check_longest(self.tasks[place].lengths.max_length, update.lengths.max_length)
+        return place, update
+
+    def _check_longest(self, own: int, asked: int) -> None:
+        """A training that sees longer inputs than its task has must say so."""
+        if asked > max(own, self.beyond or 0):
+            raise UserError(
+                f"curriculum {self.curriculum.kind!r} trains on inputs of length {asked}, beyond "
+                f"the {own} of the task; it must say so in its `beyond`"
+            )
+
+    @property
+    def beyond(self) -> int | None:
+        """The longest length in training beyond the task's own, where a curriculum adds longer
+        ones.
+        """
+        return self.curriculum.beyond(self)
 
     def loss_weight(self, place: int, update: Update) -> float:
         return update.weight * (self.hints[place - 1].weight if place else 1.0)

@@ -13,7 +13,7 @@ from taskhint.tasks.dyck import Dyck
 from taskhint.tasks.flip_flop import FlipFlop
 from taskhint.tasks.increment import Carry, Increment
 from taskhint.tasks.inputs import Copies, Distinct, Inputs, Mixture
-from taskhint.tasks.lengths import EvenLengths, Lengths, Skewed
+from taskhint.tasks.lengths import Cut, EvenLengths, Lengths, Primed, Skewed
 from taskhint.tasks.multiplication import Multiplication, MultiplicationScratchpad
 from taskhint.tasks.recall import Recall
 from taskhint.tasks.sorting import Count, Fill, Sort, Successor
@@ -31,6 +31,7 @@ __all__ = [
     "CopyRepeats",
     "Count",
     "CountUp",
+    "Cut",
     "Distinct",
     "Dyck",
     "EvenLengths",
@@ -49,6 +50,7 @@ __all__ = [
     "NoCarry",
     "Parity",
     "ParityScratchpad",
+    "Primed",
     "Recall",
     "Reverse",
     "Skewed",

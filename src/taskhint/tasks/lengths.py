@@ -110,3 +110,44 @@ class EvenLengths(Lengths):
     @property
     def max_length(self) -> int:
         return self.longest
+
+
+@dataclass(frozen=True)
+class Cut(Lengths):
+    """Another distribution without its lengths above `longest`; of its shortest length if none is
+    left.
+    """
+
+    kind: ClassVar[str] = "cut"
+    label: ClassVar[str] = "lengths"
+
+    of: Lengths
+    longest: int
+
+    def shares(self) -> dict[int, float]:
+        whole = self.of.shares()
+        kept = {n: share for n, share in whole.items() if n <= self.longest and share > 0.0}
+        total = sum(kept.values())
+        return {n: share / total for n, share in kept.items()} or {min(whole): 1.0}
+
+
+@dataclass(frozen=True)
+class Primed(Lengths):
+    """Another distribution, but a share of the inputs has one other length."""
+
+    kind: ClassVar[str] = "primed"
+    label: ClassVar[str] = "lengths"
+
+    of: Lengths
+    length: int
+    share: float = 0.01
+
+    def __post_init__(self) -> None:
+        _check_range(1, self.length)
+        if not 0.0 <= self.share <= 1.0:
+            raise UserError(f"lengths.share={self.share} is not in 0..1")
+
+    def shares(self) -> dict[int, float]:
+        shares = {n: (1.0 - self.share) * share for n, share in self.of.shares().items()}
+        shares[self.length] = shares.get(self.length, 0.0) + self.share
+        return shares
