@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -39,6 +40,7 @@ from taskhint.tasks import (
 )
 from taskhint.tasks.dyck import balanced_words
 from taskhint.tasks.random_bits import RandomBits
+from taskhint.tasks.table import as_markdown
 
 FIELD: list[ArrayTask] = [
     Addition(),
@@ -237,7 +239,7 @@ def test_answers_known_by_hand(task: Task, asked: str, answer: str) -> None:
         (Recall(), "101 1 101", "key"),
         (FlipFlop(), "i 1", "the first a w"),
         (FlipFlop(), "w 1 r 0", "the bit written last"),
-        (FlipFlop(), "w 1 i", "a bit behind each"),
+        (FlipFlop(), "w 1 i", "a bit after each"),
         (Dyck(), "( 1 )", "brackets alone"),
         (Parity(), "1 2", "0 to 1"),
         *((task, "", "empty|takes") for task in FIELD),
@@ -337,3 +339,11 @@ def test_hints_share_the_vocabulary_and_tasks_have_a_theory(task: ArrayTask) -> 
     else:
         assert task.theory is not None and task.theory.source
     assert task.about and task.length_is
+
+
+def test_the_page_of_tasks_is_what_the_code_says() -> None:
+    page = Path(__file__).parent.parent / "docs" / "tasks.md"
+    assert page.read_text() == as_markdown(), "python -m taskhint.tasks.table > docs/tasks.md"
+    for task in Task.kinds().values():
+        if task.__module__.startswith("taskhint."):
+            assert f"| `{task.kind}` |" in page.read_text()

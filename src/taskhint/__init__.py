@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from taskhint.recipes import recipe_names as recipe_names
     from taskhint.recipes.curriculum import Alternate as Alternate
     from taskhint.recipes.curriculum import Curriculum as Curriculum
+    from taskhint.recipes.curriculum import Grow as Grow
+    from taskhint.recipes.curriculum import Prime as Prime
     from taskhint.recipes.curriculum import Update as Update
     from taskhint.recipes.optimisers import Adam as Adam
     from taskhint.recipes.optimisers import Muon as Muon
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from taskhint.runs.run import Run as Run
     from taskhint.runs.run import load as load
     from taskhint.system.errors import UserError as UserError
+    from taskhint.tasks import ArrayTask as ArrayTask
     from taskhint.tasks import Copies as Copies
     from taskhint.tasks import Distinct as Distinct
     from taskhint.tasks import EvenLengths as EvenLengths
@@ -54,6 +57,7 @@ if TYPE_CHECKING:
     from taskhint.tasks import Skewed as Skewed
     from taskhint.tasks import SymbolTask as SymbolTask
     from taskhint.tasks import Task as Task
+    from taskhint.tasks import Theory as Theory
     from taskhint.tasks import delimited as delimited
     from taskhint.tasks.check import check_task as check_task
     from taskhint.tasks.random_bits import RandomBits as RandomBits
@@ -76,12 +80,13 @@ _NAMES = {
     "taskhint.model.trace": ("Trace",),
     "taskhint.model.weights": ("Weight",),
     "taskhint.recipes": ("recipe", "recipe_names"),
-    "taskhint.recipes.curriculum": ("Alternate", "Curriculum", "Update"),
+    "taskhint.recipes.curriculum": ("Alternate", "Curriculum", "Grow", "Prime", "Update"),
     "taskhint.recipes.optimisers": ("Adam", "Muon", "Optimiser"),
     "taskhint.recipes.recipe": ("Hint", "Recipe"),
     "taskhint.runs.run": ("Run", "load"),
     "taskhint.system.errors": ("UserError",),
     "taskhint.tasks": (
+        "ArrayTask",
         "Copies",
         "Distinct",
         "EvenLengths",
@@ -92,6 +97,7 @@ _NAMES = {
         "Skewed",
         "SymbolTask",
         "Task",
+        "Theory",
         "delimited",
     ),
     "taskhint.tasks.check": ("check_task",),

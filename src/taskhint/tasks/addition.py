@@ -140,7 +140,7 @@ def carries_of(first: Ints, second: Ints) -> Ints:
 
 
 def digit_sums(first: Ints, second: Ints) -> Ints:
-    """(B, n + 1) sums of the digits at each place; 0 behind the last."""
+    """(B, n + 1) sums of the digits at each place; 0 after the last."""
     return np.pad(first + second, ((0, 0), (0, 1)))
 
 

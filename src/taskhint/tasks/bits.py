@@ -25,6 +25,8 @@ from taskhint.tasks.vocab import DELIMITER, PAD, Vocab
 class BitTask(ArrayTask):
     """A task on a string of bits."""
 
+    length_is: ClassVar[str] = "bits"
+
     lengths: Lengths = EvenLengths()
 
     @property

@@ -36,7 +36,7 @@ class Copy(ArrayTask, SymbolTask):
         "repeats": {"inputs": UNIFORM},
     }
     theory: ClassVar[Theory | None] = Theory(
-        False, True, "needs the symbol behind the one written last", f"{HUANG}; {ZHOU}"
+        False, True, "needs the symbol after the one written last", f"{HUANG}; {ZHOU}"
     )
 
     lengths: Lengths = EvenLengths()
@@ -107,7 +107,7 @@ class Next(ArrayTask, SymbolTask):
 
     kind: ClassVar[str] = "next"
     hint_for: ClassVar[str] = "copy"
-    about: ClassVar[str] = "x1 .. xn ⊥ a -> the symbol behind a, or NONE behind the last"
+    about: ClassVar[str] = "x1 .. xn ⊥ a -> the symbol after a, or NONE after the last"
     tests: ClassVar[Mapping[str, Mapping[str, Any]]] = {"uniform": {"inputs": Distinct()}}
 
     lengths: Lengths = EvenLengths()
@@ -120,9 +120,9 @@ class Next(ArrayTask, SymbolTask):
 
     def answers(self, prompts: Ints) -> Ints:
         inputs, asked = prompts[:, :-2], prompts[:, -1:]
-        behind = np.pad(inputs[:, 1:], ((0, 0), (0, 1)), constant_values=self.vocab.mark(NONE))
+        after = np.pad(inputs[:, 1:], ((0, 0), (0, 1)), constant_values=self.vocab.mark(NONE))
         place = (inputs == asked).argmax(axis=1, keepdims=True)
-        return np.take_along_axis(behind, place, axis=1)
+        return np.take_along_axis(after, place, axis=1)
 
     def solve(self, prompt: Sequence[int]) -> list[int]:
         *inputs, _, asked = prompt

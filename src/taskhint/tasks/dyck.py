@@ -94,7 +94,7 @@ def balanced_words(bits: RandomBits, n: int) -> Ints:
     """(B, 2n) balanced words, each equally likely.
 
     The cycle lemma: of all rotations of n ups and n + 1 downs exactly one is a balanced word and a
-    down behind it. It begins behind the first of the lowest places.
+    down after it. It begins after the first of the lowest places.
     """
     size = 2 * n + 1
     steps = np.repeat(np.where(np.arange(size) < n, 1, -1)[None], len(bits), axis=0)

@@ -16,7 +16,7 @@ from taskhint.tasks.arrays import ArrayTask
 from taskhint.tasks.lengths import EvenLengths, Lengths
 from taskhint.tasks.random_bits import Ints, RandomBits
 from taskhint.tasks.task import delimited
-from taskhint.tasks.theory import HUANG, Theory
+from taskhint.tasks.theory import HUANG, OURS, Theory
 from taskhint.tasks.vocab import DELIMITER, PAD, Vocab
 
 WRITE, IGNORE, READ = "w", "i", "r"
@@ -26,7 +26,7 @@ WRITE, IGNORE, READ = "w", "i", "r"
 class FlipFlop(ArrayTask):
     """The bit written last: flip-flop language modeling, FFL(p) of Liu et al. 2023.
 
-    Each instruction has a bit behind it: `w` writes it, `i` is to be ignored, `r` shows the bit
+    Each instruction has a bit after it: `w` writes it, `i` is to be ignored, `r` shows the bit
     written last. A share `ignored` of them are `i`, the others `w` or `r` alike; the first is `w`.
     ⊥ stands for the last `r`, and only its bit is asked.
     """
@@ -40,7 +40,7 @@ class FlipFlop(ArrayTask):
         "dense": {"ignored": 0.1},
     }
     theory: ClassVar[Theory | None] = Theory(
-        False, False, "needs the last of several equal symbols, as Σ*be* does", HUANG
+        False, False, "needs the last of several equal symbols", f"{HUANG} on Σ*be*; {OURS}"
     )
 
     lengths: Lengths = EvenLengths()
@@ -87,7 +87,7 @@ class FlipFlop(ArrayTask):
             stored = bit if order == write else stored
         if not right:
             raise UserError(
-                "flip-flop takes w, i or r with a bit behind each, the first a w, and behind r "
+                "flip-flop takes w, i or r with a bit after each, the first a w, and after r "
                 "the bit written last, as in w 1 i 0 r 1"
             )
         return super().prompt(symbols)

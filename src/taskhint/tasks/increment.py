@@ -15,6 +15,7 @@ from taskhint.system.errors import UserError
 from taskhint.tasks.lengths import Lengths, Skewed
 from taskhint.tasks.random_bits import Ints, RandomBits
 from taskhint.tasks.task import Examples, Task, delimited
+from taskhint.tasks.theory import OURS, Theory
 from taskhint.tasks.vocab import DELIMITER, NONE, PAD, Vocab
 
 CARRY_MARK = "↑"
@@ -26,6 +27,8 @@ class DigitTask(Task):
     """What incrementing and its hint share: numbers without a leading zero, a share `nines` of
     them ending in 9s.
     """
+
+    length_is: ClassVar[str] = "digits"
 
     lengths: Lengths = PAPER_LENGTHS
     nines: float = 0.1
@@ -72,6 +75,9 @@ class Increment(DigitTask):
     kind: ClassVar[str] = "increment"
     about: ClassVar[str] = (
         "the digits of a number ⊥ -> the digits of that number plus 1, least significant first"
+    )
+    theory: ClassVar[Theory | None] = Theory(
+        False, False, "needs the digit of the place that is written", OURS
     )
 
     def make(self, bits: RandomBits, length: int) -> Examples:

@@ -24,7 +24,7 @@ MAX_QUERIES = 1000
 @dataclass(frozen=True)
 class Recall(ArrayTask, SymbolTask):
     """The values of the asked keys, in the order of the questions: Arora et al. 2024 (MQAR), with
-    all questions behind the pairs as in ASEntmax.
+    all questions after the pairs as in ASEntmax.
 
     The first half of the symbols are keys, the others values. No key occurs twice. A key may be
     asked twice. Any key is asked (`any`), or that of the first pair alone (`first`).
@@ -37,7 +37,7 @@ class Recall(ArrayTask, SymbolTask):
         "uniform": {"asked": "any"},
         "first": {"asked": "first"},
     }
-    theory: ClassVar[Theory | None] = Theory(False, True, "needs the symbol behind the key", OURS)
+    theory: ClassVar[Theory | None] = Theory(False, True, "needs the symbol after the key", OURS)
 
     lengths: Lengths = EvenLengths()
     symbols: int = 200

@@ -16,6 +16,7 @@ from taskhint.tasks.inputs import Inputs, Mixture
 from taskhint.tasks.lengths import MAX_LENGTH
 from taskhint.tasks.random_bits import Ints, RandomBits
 from taskhint.tasks.task import Examples, Flags, SymbolTask, delimited
+from taskhint.tasks.theory import HUANG, ZHOU, Theory
 from taskhint.tasks.vocab import NONE
 
 
@@ -23,6 +24,9 @@ from taskhint.tasks.vocab import NONE
 class Sort(SymbolTask):
     kind: ClassVar[str] = "sort"
     about: ClassVar[str] = "x1 .. xn ⊥ -> the same symbols in increasing order"
+    theory: ClassVar[Theory | None] = Theory(
+        True, True, "the next larger symbol, found by comparing counts", f"{HUANG}; {ZHOU}"
+    )
 
     inputs: Inputs = Mixture()
 
