@@ -18,7 +18,6 @@ from taskhint.recipes.field import ENTRIES
 from taskhint.recipes.recipe import Hint, Recipe
 from taskhint.runs.run import Run
 from taskhint.system.errors import UserError
-from taskhint.system.settings import conform, to_json
 from taskhint.tasks import Cut, EvenLengths, Lengths, Primed, Skewed, Successor
 from taskhint.training.loop import batch_for, train
 
@@ -162,8 +161,7 @@ def test_curricula_can_be_set_and_read_back() -> None:
     )
     assert recipe.curriculum == Grow(start=5)
     assert Recipe.from_json(recipe.to_json()) == recipe
-    lengths = Primed(Cut(Skewed(2, 5, 20), 7), 40)
-    assert conform(Lengths, to_json(lengths), "lengths") == lengths
+    assert not {"cut", "primed"} & set(Lengths.kinds()), "only a curriculum makes them"
 
 
 class _KillError(Exception):

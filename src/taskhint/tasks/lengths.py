@@ -116,9 +116,10 @@ class EvenLengths(Lengths):
 class Cut(Lengths):
     """Another distribution without its lengths above `longest`; of its shortest length if none is
     left.
+
+    It has no kind, and stands in no recipe: a curriculum makes it.
     """
 
-    kind: ClassVar[str] = "cut"
     label: ClassVar[str] = "lengths"
 
     of: Lengths
@@ -133,9 +134,11 @@ class Cut(Lengths):
 
 @dataclass(frozen=True)
 class Primed(Lengths):
-    """Another distribution, but a share of the inputs has one other length."""
+    """Another distribution, but a share of the inputs has one other length.
 
-    kind: ClassVar[str] = "primed"
+    It has no kind, and stands in no recipe: a curriculum makes it, and says so in `beyond`.
+    """
+
     label: ClassVar[str] = "lengths"
 
     of: Lengths
