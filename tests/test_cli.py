@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from taskhint.cli import main
-from taskhint.cli.listing import as_markdown
+from taskhint.cli.list import as_markdown
 from taskhint.recipes import ENTRIES, find_recipe
 from taskhint.runs.run import Run
 from taskhint.system.errors import UserError

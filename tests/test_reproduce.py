@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import ttest_ind
 
 from taskhint.cli import main
-from taskhint.cli.campaign import jobs_for, listing, reproduce
+from taskhint.cli.reproduce import jobs_for, listing, reproduce
 from taskhint.evaluation.curve import LengthCurve, Score, save_curve
 from taskhint.experiments import EXPERIMENTS
 from taskhint.experiments.experiment import (

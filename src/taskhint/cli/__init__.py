@@ -1,24 +1,45 @@
-"""The command line: one line for every error, an exit code for every kind of it."""
+"""The command line: one line for every error, an exit code for every kind of it.
+
+Each command is a file beside this one with two functions: `add_arguments` and `run`. Only the file
+of the chosen command is imported.
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from importlib import import_module
 
 import taskhint
 from taskhint.cli.arguments import Parser
-from taskhint.cli.commands import add_commands
 from taskhint.system.errors import Interrupted, MachineError, UserError, nearest
+from taskhint.system.memory import memory_errors
+from taskhint.system.plugins import import_all
 
-EXAMPLES = """\
+COMMANDS = {
+    "list": "recipes, tasks and hints, one line each",
+    "train": "train a recipe; goes on where DIR left off, if it holds that recipe's run",
+    "evaluate": "full-sequence accuracy of a run by length, with 95% intervals",
+    "solve": "the model's answer to an input",
+    "export": "copy a run's weights and recipe without the optimiser's state",
+    "construct": "write a model that sorts by construction, as a run like any other",
+    "probe": "look inside runs: bases, projections, mechanisms, attention, first errors",
+    "reproduce": "run experiments on all cores and report on them; without a name, list them",
+    "report": "one HTML file with the curves and tables of every evaluated run below DIR",
+    "demo": "train plain, tempered and hinted models, compare them by length, write a report",
+}
+
+HELP = f"""\
+commands:
+{"".join(f"  {name:<10} {about}{chr(10)}" for name, about in COMMANDS.items())}
 examples:
   taskhint list
   taskhint train sort/tempered --out runs/tempered
   taskhint train sort/successor --out runs/s1 --seed 1 --set model.width=256 --set batch_size=512
-  taskhint evaluate runs/tempered --lengths 20,50,100 --examples 10000
-  taskhint evaluate runs/tempered --lengths 100 --distribution rep:3 --edit-distance --json
+  taskhint train my_file.py:my_recipe --out runs/mine
+  taskhint evaluate runs/tempered --lengths 20-100:20 --examples 10000
+  taskhint evaluate runs/mine --import my_file.py --lengths 100 --edit-distance --json
   taskhint solve runs/tempered 5 17 43 17
   taskhint construct --out runs/constructed --max-length 5000
   taskhint probe runs/tempered runs/constructed --out inside --input "5 17 43 78 92"
@@ -28,7 +49,7 @@ examples:
 exit codes:
   0  done
   2  bad input, a damaged file, or a run that another process works on
-  3  the machine refused: disk full, directory read-only, worker process killed
+  3  the machine refused: disk full, directory read-only, out of memory, worker process killed
   4  a loss, gradient or weight that is not finite; nothing of it was saved as a checkpoint
   130, 143  stopped by SIGINT (Ctrl-C) or SIGTERM; training is saved, the same command goes on
 """
@@ -39,17 +60,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> None:
-    options = build_parser().parse_args(arguments)
-    command: Callable[[argparse.Namespace], None] = options.run
-    command(options)
+    chosen = _parser().parse_args(arguments)
+    if chosen.command not in COMMANDS:
+        raise UserError(f"unknown command {chosen.command!r}; {nearest(chosen.command, COMMANDS)}")
+    command = import_module(f"taskhint.cli.{chosen.command}")
+    options = _command_parser(chosen.command).parse_args(chosen.words)
+    import_all(options.imports)
+    command.run(options)
 
 
 def one_line_errors(work: Callable[[], None]) -> int:
-    """The exit code of some work; whatever goes wrong in it without being a bug is said in one
-    line.
-    """
+    """The exit code of some work; what goes wrong without being a bug is said in one line."""
     try:
-        work()
+        with memory_errors():
+            work()
         sys.stdout.flush()  # a full disk behind it shows here, where it still can be told
     except UserError as error:
         return _say(f"error: {error}", error.exit_code)
@@ -70,27 +94,39 @@ def _say(message: str, exit_code: int) -> int:
     return exit_code
 
 
-def build_parser() -> Parser:
+def _parser() -> Parser:
     parser = Parser(
         prog="taskhint",
         description=(
             "Study length generalization in transformers: train on short inputs, "
             "measure on long ones."
         ),
-        epilog=EXAMPLES,
+        epilog=HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"taskhint {taskhint.__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    add_commands(commands)
-    commands.choices = _Choices(commands.choices)
+    parser.add_argument("command", metavar="COMMAND", help="see below; each has its own --help")
+    parser.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     return parser
 
 
-class _Choices(dict[str, Any]):
-    """argparse prints all choices at an unknown command; this one names the nearest."""
-
-    def __contains__(self, name: object) -> bool:
-        if not super().__contains__(name):
-            raise UserError(f"unknown command {name!r}; {nearest(str(name), self)}")
-        return True
+def _command_parser(name: str) -> Parser:
+    """What a command takes; `--import` is the same for all of them."""
+    command = import_module(f"taskhint.cli.{name}")
+    about = COMMANDS[name]
+    parser = Parser(
+        prog=f"taskhint {name}",
+        description=f"{about[0].upper()}{about[1:]}.",
+        epilog=f"example:\n  {command.EXAMPLE}\n",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_arguments(parser)
+    parser.add_argument(
+        "--import",
+        dest="imports",
+        action="append",
+        default=[],
+        metavar="FILE_OR_MODULE",
+        help="your own tasks, position schemes and so on: a Python file or a module (repeatable)",
+    )
+    return parser

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from taskhint.system.errors import UserError, nearest
 
 if TYPE_CHECKING:
     from taskhint.recipes.recipe import Scale
+
+MOST_THREADS = 256
+MOST_LENGTHS = 10_000
 
 
 class Parser(argparse.ArgumentParser):
@@ -19,27 +21,31 @@ class Parser(argparse.ArgumentParser):
         raise UserError(f"{message.replace(chr(10), ' ')} (see {self.prog} --help)")
 
 
-def command(
-    commands: Any, name: str, run: Callable[[argparse.Namespace], None], about: str, example: str
-) -> Parser:
-    parser: Parser = commands.add_parser(
-        name,
-        help=about,
-        description=about[0].upper() + about[1:] + ".",
-        epilog=f"example:\n  {example}\n",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.set_defaults(run=run)
-    return parser
-
-
 def add_run(parser: Parser) -> None:
     parser.add_argument("run_dir", metavar="RUN", help="a run directory")
 
 
+def add_lengths(parser: Parser, about: str, required: bool = False) -> None:
+    parser.add_argument(
+        "--lengths",
+        type=lengths,
+        required=required,
+        metavar="N,A-B:STEP,...",
+        help=f"{about}: numbers and ranges, as in 5,10,20-100:20 (both ends count)",
+    )
+
+
+def add_scale(parser: Parser) -> None:
+    parser.add_argument(
+        "--scale",
+        default="pocket",
+        help="pocket (two cores, default) or paper (the paper's settings)",
+    )
+
+
 def add_threads(parser: Parser) -> None:
     parser.add_argument(
-        "--threads", type=whole, metavar="N", help="processor threads (default: all cores)"
+        "--threads", type=threads, metavar="N", help="processor threads (default: all cores)"
     )
 
 
@@ -51,6 +57,8 @@ def use_threads(options: argparse.Namespace) -> None:
 
 
 def whole(text: str) -> int:
+    if len(text) > 18:
+        raise UserError(f"{text:.40} is not a whole number of at most 18 digits")
     try:
         value = int(text)
     except ValueError:
@@ -60,11 +68,36 @@ def whole(text: str) -> int:
     return value
 
 
+def threads(text: str) -> int:
+    value = whole(text)
+    if not 1 <= value <= MOST_THREADS:
+        raise UserError(f"--threads {value} is not in 1..{MOST_THREADS}")
+    return value
+
+
 def lengths(text: str) -> list[int]:
-    found = [whole(part) for part in text.split(",")]
+    """Numbers and inclusive ranges: `5,10,20-100:20` is 5, 10, 20, 40, 60, 80, 100."""
+    found: list[int] = []
+    for part in text.split(","):
+        some = _range(part)
+        if len(found) + len(some) > MOST_LENGTHS:
+            raise UserError(f"--lengths {text:.60} are more than {MOST_LENGTHS} lengths")
+        found += some
     if 0 in found:
         raise UserError("length 0 is not allowed; allowed: whole numbers of at least 1")
     return found
+
+
+def _range(part: str) -> range:
+    first, dash, rest = part.partition("-")
+    if not dash or not first:
+        value = whole(part)
+        return range(value, value + 1)
+    last, colon, step = rest.partition(":")
+    start, stop, by = whole(first), whole(last), whole(step) if colon else 1
+    if by < 1 or stop < start:
+        raise UserError(f"{part!r} is not a range; write FIRST-LAST or FIRST-LAST:STEP")
+    return range(start, stop + 1, by)
 
 
 def known_scale(name: str) -> Scale:

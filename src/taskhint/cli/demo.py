@@ -1,12 +1,12 @@
-"""The main job in a quarter of an hour on two cores: plain, tempered and hinted models, measured
-far out.
-"""
+"""`taskhint demo`: plain, tempered and hinted models in a quarter of an hour on two cores."""
 
 from __future__ import annotations
 
+import argparse
 from dataclasses import replace
 from pathlib import Path
 
+from taskhint.cli.arguments import Parser
 from taskhint.evaluation.curve import curve_table, load_curves
 from taskhint.evaluation.summary import find_runs, series_table, summarise
 from taskhint.recipes import find_recipe
@@ -15,6 +15,7 @@ from taskhint.report.page import write_report
 from taskhint.sweeps.local import Job, Measurement, run_jobs
 from taskhint.system.tables import text_table
 
+EXAMPLE = "taskhint demo --out demo"
 UPDATES = 3000
 LENGTHS = (5, 10, 20, 30, 50, 70, 100)
 EXAMPLES = 1000
@@ -32,10 +33,15 @@ RUNS = {
 }
 
 
-def demo(out: Path) -> None:
-    """Train and measure all models, print each curve when it is known, then all of them, and write
-    the report.
-    """
+def add_arguments(parser: Parser) -> None:
+    parser.add_argument(
+        "--out", metavar="DIR", required=True, help="where runs and report.html go"
+    )
+
+
+def run(options: argparse.Namespace) -> None:
+    """Train and measure all models, print each curve when it is known, write the report."""
+    out = Path(options.out)
     jobs = [Job(out / name, _recipe(*what), MEASUREMENTS) for name, what in RUNS.items()]
     print(
         (

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from taskhint.data.batch import make_batch
-from taskhint.data.dataset import fresh_examples
+from taskhint.data.dataset import MAX_TEST_EXAMPLES, fresh_examples
 from taskhint.evaluation.bites import beginnings, best_bite, can_be_cut, chosen_rows
 from taskhint.evaluation.curve import LengthCurve, Score, save_curve
 from taskhint.model.decoder import Decoder
@@ -30,6 +30,7 @@ from taskhint.system.progress import Progress
 from taskhint.system.settings import conform
 from taskhint.tasks.random_bits import Ints
 from taskhint.tasks.task import Examples, Task
+from taskhint.training.limits import check_evaluation
 
 TOKENS_AT_ONCE = 1 << 12  # few enough to stay in the processor's caches
 
@@ -53,16 +54,18 @@ def evaluate(
     distribution: str = "uniform",
     edit_distance: bool = False,
     progress: bool = False,
+    save: bool = True,
 ) -> LengthCurve:
-    """Measure a run's newest checkpoint on fresh examples of its main task, and keep the result
-    with the run.
-    """
+    """Measure a run's newest checkpoint on fresh examples of its main task; kept with the run."""
     run = run if isinstance(run, Run) else load(run)
     lengths = _checked_lengths(lengths)
     examples = conform(int, examples, "examples")
     if examples < 1:
-        raise UserError(f"examples={examples} is too few; at least 1")
+        raise UserError(f"--examples {examples} is too few; at least 1")
+    if examples > MAX_TEST_EXAMPLES:
+        raise UserError(f"--examples {examples} is too many; at most {MAX_TEST_EXAMPLES}")
     task = run.task.for_test(distribution)
+    check_evaluation(run.recipe.model, task, lengths)
     bar = Progress(
         len(lengths) * examples, f"evaluate {distribution}", shown=progress, unit="sequence"
     )
@@ -82,7 +85,8 @@ def evaluate(
         step=run.checkpoint.step,
         scores=scores,
     )
-    save_curve(run.path, curve)
+    if save:
+        save_curve(run.path, curve)
     return curve
 
 

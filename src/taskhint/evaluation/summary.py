@@ -11,7 +11,7 @@ from pathlib import Path
 
 from taskhint.evaluation.curve import LengthCurve, Score, load_curves
 from taskhint.recipes.recipe import Recipe
-from taskhint.system.errors import UserError
+from taskhint.system.errors import UserError, warn
 from taskhint.system.files import read_json
 from taskhint.system.tables import text_table
 
@@ -46,16 +46,23 @@ _UPDATE_KEYS = {"steps", "warmup_steps", "main_updates", "checkpoint_every", "lo
 
 
 def find_runs(directory: Path) -> list[tuple[Path, Recipe]]:
-    """Every run in a directory, at any depth."""
+    """Every run in a directory that can be read, at any depth."""
     if not directory.is_dir():
         raise UserError(f"{directory} is not a directory")
     paths = sorted(path.parent for path in directory.rglob("recipe.json"))
     if not paths:
         raise UserError(f"{directory} holds no run")
-    return [
-        (path, Recipe.from_json(read_json(path / "recipe.json"), f"{path}/recipe.json"))
-        for path in paths
-    ]
+    found: list[tuple[Path, Recipe]] = []
+    for path in paths:
+        try:
+            recipe = Recipe.from_json(read_json(path / "recipe.json"), f"{path}/recipe.json")
+            load_curves(path)
+            found.append((path, recipe))
+        except UserError as error:
+            warn(f"{path} is left out: {error}")
+    if not found:
+        raise UserError(f"{directory} holds no run that can be read")
+    return found
 
 
 def summarise(runs: Iterable[tuple[Path, Recipe]]) -> list[Series]:

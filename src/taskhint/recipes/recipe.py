@@ -20,7 +20,7 @@ from taskhint.tasks.task import Task
 Scale = Literal["pocket", "paper"]
 SCALES: tuple[Scale, ...] = get_args(Scale)
 MAX_HINTS = POSITION_STREAM - FIRST_TASK_STREAM - 1
-STORAGE_KEYS = frozenset({"checkpoint_every", "keep_checkpoints"})
+STORAGE_KEYS = frozenset({"checkpoint_every", "keep_checkpoints", "origin.path"})
 
 # Other people's words for our keys, and our own earlier ones.
 OTHER_WORDS = {
@@ -79,6 +79,22 @@ class Hint(Settings):
 
 
 @dataclass(frozen=True)
+class Origin(Settings):
+    """The checkpoint of another run that a run starts from: its step, and what proves it the same.
+
+    `recipe` is the fingerprint of the other run's recipe, `weights` the SHA-256 of its weights'
+    file. Where the other run stands decides nothing.
+    """
+
+    label: ClassVar[str] = "origin"
+
+    path: str
+    step: int
+    recipe: str
+    weights: str
+
+
+@dataclass(frozen=True)
 class Recipe(Settings):
     """A run in full.
 
@@ -86,7 +102,7 @@ class Recipe(Settings):
     of the main task in every cycle and each hint's own number. `steps` counts all of them. The
     dataset is split equally among the tasks, and is visited again and again if it is small.
     `checkpoint_every` and `keep_checkpoints` change no weight: a run can go on with other values
-    of them.
+    of them. With an `origin`, the updates before its step were made by another run.
     """
 
     name: str
@@ -106,6 +122,7 @@ class Recipe(Settings):
     log_every: int = 50
     seed: int = 0
     curriculum: Curriculum = field(default=Alternate(), metadata=ADDED)
+    origin: Origin | None = field(default=None, metadata=ADDED)
 
     def __post_init__(self) -> None:
         for name in ("batch_size", "steps", "checkpoint_every", "log_every"):

@@ -1,15 +1,16 @@
-"""environment.json: what results can depend on besides the recipe, for every stretch of a run that
-had its own.
-"""
+"""environment.json: what results can depend on besides the recipe, for every stretch of a run."""
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import os
 import platform
 import subprocess
-from dataclasses import dataclass, fields
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy
 import torch
@@ -17,17 +18,30 @@ import torch
 import taskhint
 from taskhint.system.errors import UserError, warn
 from taskhint.system.files import json_bytes, read_json, write_atomically
+from taskhint.system.plugins import is_own, source_of
 from taskhint.system.settings import conform, to_json
 
 _PACKAGE = Path(__file__).parent.parent
 _CODE = {"taskhint", "source"}
 _NOTED_ONLY = {"git", "git_changes"}  # `source` says whether the code itself differs
+# What decides weights: these rooms, without the files that name recipes or compute costs.
+_DECIDING = ("tasks", "data", "model", "recipes", "training")
+_NOT_DECIDING = {"recipes/__init__.py", "recipes/entry.py", "recipes/sort.py"}
+_NOT_DECIDING |= {"recipes/increment.py", "training/cost.py", "training/limits.py"}
+
+
+@dataclass(frozen=True)
+class Own:
+    """A file or module of the user's that a class of the recipe comes from, and its SHA-256."""
+
+    name: str
+    sha256: str
 
 
 @dataclass(frozen=True)
 class Environment:
     taskhint: str
-    source: str  # SHA-256 of the package's files
+    source: str  # SHA-256 of the package's code that decides weights
     git: str  # commit, or nothing if the package is no checkout
     git_changes: bool
     python: str
@@ -37,6 +51,7 @@ class Environment:
     processor: str
     instructions: str  # which vector instructions torch uses
     system: str
+    own: tuple[Own, ...] = ()
 
     def differences(self, other: Environment) -> list[str]:
         """Names of what differs and can change results."""
@@ -57,7 +72,8 @@ class History:
     stretches: tuple[Stretch, ...]
 
 
-def current() -> Environment:
+def current(recipe: Any = None) -> Environment:
+    """Of this process; with what the recipe takes from the user's own files."""
     commit, changes = _git()
     return Environment(
         taskhint=taskhint.__version__,
@@ -71,7 +87,35 @@ def current() -> Environment:
         processor=_processor(),
         instructions=torch.backends.cpu.get_cpu_capability(),
         system=platform.system(),
+        own=own_sources(recipe),
     )
+
+
+def own_sources(value: Any) -> tuple[Own, ...]:
+    """The files that define what a recipe is made of, beside taskhint's own."""
+    classes = {base for item in _parts(value) for base in type(item).__mro__ if is_own(base)}
+    return tuple(Own(*found) for found in sorted({source_of(cls) for cls in classes}))
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    """Every settings object inside a settings object, itself among them."""
+    if is_dataclass(value):
+        yield value
+        for field in fields(value):
+            yield from _parts(getattr(value, field.name))
+    elif isinstance(value, (tuple, list)):
+        for item in value:
+            yield from _parts(item)
+
+
+def own_names(path: Path) -> list[str]:
+    """Names of the user's files that environment.json notes; none if it cannot be read."""
+    try:
+        return sorted(
+            {own.name for s in read_history(path).stretches for own in s.environment.own}
+        )
+    except UserError:
+        return []
 
 
 def read_history(path: Path) -> History:
@@ -79,9 +123,9 @@ def read_history(path: Path) -> History:
     return history
 
 
-def record(path: Path, step: int) -> None:
+def record(path: Path, step: int, recipe: Any = None) -> None:
     """Note where the run goes on from a step; warn if it was elsewhere before."""
-    now = current()
+    now = current(recipe)
     before: tuple[Stretch, ...] = ()
     if path.exists():
         try:
@@ -109,22 +153,51 @@ def _warn_of_change(run: Path, before: Environment, now: Environment) -> None:
     lost = (
         "weights and metrics are no longer sure to be those of an uninterrupted run, bit for bit"
     )
-    if _CODE & set(different):
+    if {*_CODE, "own"} & set(different):
         lost += ", nor to come from one version of the code"
     warn(f"{run} goes on in another environment ({changes}): {lost}")
 
 
 def _short(value: object) -> str:
+    if isinstance(value, tuple):
+        return " ".join(f"{own.name} {_short(own.sha256)}" for own in value) or "none"
     text = str(value)
     return text[:8] if len(text) == 64 else text
 
 
 def _source() -> str:
     total = hashlib.sha256()
-    for path in sorted(_PACKAGE.rglob("*.py")):
-        total.update(f"{path.relative_to(_PACKAGE)}\n".encode())
-        total.update(hashlib.sha256(path.read_bytes()).digest())
+    for room in _DECIDING:
+        for path in sorted((_PACKAGE / room).rglob("*.py")):
+            name = path.relative_to(_PACKAGE).as_posix()
+            if name not in _NOT_DECIDING:
+                total.update(f"{name}\n{code_text(path.read_text())}\n".encode())
     return total.hexdigest()
+
+
+def code_text(source: str) -> str:
+    """What Python code does, without its prose: comments, docstrings, texts of errors, `about`."""
+    return ast.dump(_WithoutProse().visit(ast.parse(source)))
+
+
+class _WithoutProse(ast.NodeTransformer):
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        super().generic_visit(node)
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [part for part in body if not _is_prose(part)]  # type: ignore[attr-defined]
+        return node
+
+    def visit_Raise(self, node: ast.Raise) -> ast.Raise:  # noqa: ARG002
+        return ast.Raise()
+
+
+def _is_prose(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.Expr):
+        return isinstance(statement.value, ast.Constant)
+    if isinstance(statement, ast.AnnAssign):
+        return isinstance(statement.target, ast.Name) and statement.target.id == "about"
+    return False
 
 
 def _git() -> tuple[str, bool]:

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any, overload
@@ -45,6 +47,9 @@ from taskhint.system.files import (
     storing,
     write_atomically,
 )
+from taskhint.system.lock import LOCK_FILE
+from taskhint.system.memory import check_fits
+from taskhint.system.settings import UnknownKindError
 from taskhint.tasks.task import Task
 
 ENVIRONMENT = "environment.json"
@@ -146,10 +151,17 @@ def load(path: str | os.PathLike[str]) -> Run:
         raise UserError(f"{directory} is not a directory; give a run that `taskhint train` wrote")
     if not (directory / "recipe.json").is_file():
         raise UserError(f"{directory} is not a run: it has no recipe.json")
-    return Run(
-        directory,
-        Recipe.from_json(read_json(directory / "recipe.json"), f"{directory}/recipe.json"),
-    )
+    return Run(directory, read_recipe(directory))
+
+
+def read_recipe(directory: Path) -> Recipe:
+    """The recipe of a run; an unknown kind is told with the names of the files that had it."""
+    try:
+        return Recipe.from_json(read_json(directory / "recipe.json"), f"{directory}/recipe.json")
+    except UnknownKindError as error:
+        names = environment.own_names(directory / ENVIRONMENT)
+        made = f"; the run was made with {', '.join(names)}" if names else ""
+        raise UnknownKindError(f"{error}{made}") from None
 
 
 def check_free(path: Path, recipe: Recipe) -> None:
@@ -177,8 +189,42 @@ def create(path: Path, recipe: Recipe) -> Run:
     if not (path / "recipe.json").exists() or load(path).recipe != recipe:
         write_atomically(path / "recipe.json", json_bytes(recipe.to_json()))
     if not (path / ENVIRONMENT).exists():
-        environment.record(path / ENVIRONMENT, 0)
+        environment.record(path / ENVIRONMENT, 0, recipe)
     return Run(path, recipe)
+
+
+class Untouched:
+    """A directory as it was, to go back to when a run ends without having saved anything."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._kept = {entry.name for entry in path.iterdir()} if path.is_dir() else set()
+        above = [path, *path.parents]
+        self._made = [place for place in above if not place.exists()]  # the deepest first
+
+    @contextmanager
+    def unless_saved(self) -> Iterator[None]:
+        """Only for who alone may write there. The batch of a diverged step is kept."""
+        try:
+            yield
+        except BaseException:
+            if not checkpoints_in(self.path / "checkpoints"):
+                self.restore()
+            raise
+
+    def restore(self) -> None:
+        """Remove what a run writes before its first checkpoint, and directories made for it."""
+        if (self.path / "failures").exists():
+            return
+        with suppress(OSError):
+            for name in ("recipe.json", ENVIRONMENT, "metrics.jsonl", LOCK_FILE):
+                if name not in self._kept:
+                    (self.path / name).unlink(missing_ok=True)
+            remove_leftovers(self.path)
+            if "checkpoints" not in self._kept:
+                shutil.rmtree(self.path / "checkpoints", ignore_errors=True)
+            for place in self._made:
+                place.rmdir()  # which fails where anything else has come
 
 
 def _decoder(recipe: Recipe) -> Decoder:
@@ -205,11 +251,7 @@ def check_memory(recipe: Recipe, copies: int = 1) -> None:
     """
     weights = weight_shapes(recipe).values()
     needed = copies * sum(dtype.itemsize * math.prod(shape) for dtype, shape in weights)
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if needed > memory:
-        raise UserError(
-            f"the model's weights take {needed / 1e9:.1f} GB; this machine has {memory / 1e9:.1f}"
-        )
+    check_fits(needed, "a model with so many weights")
 
 
 def save_checkpoint(

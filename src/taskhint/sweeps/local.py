@@ -21,6 +21,8 @@ from typing import Any
 from taskhint.evaluation.curve import LengthCurve
 from taskhint.recipes.recipe import Recipe
 from taskhint.system.errors import Interrupted, MachineError, UserError, warn
+from taskhint.system.memory import memory_errors
+from taskhint.system.plugins import import_all, imported_sources
 from taskhint.system.progress import Progress
 from taskhint.system.signals import Stop, ask_to_stop, name
 
@@ -61,7 +63,10 @@ def run_jobs(jobs: Sequence[Job], title: str) -> Iterator[tuple[Job, list[Length
     total = sum(job.recipe.steps for job in jobs)
     workers = min(len(jobs), _at_once())
     pool = ProcessPoolExecutor(
-        workers, mp_context=context, initializer=_start_worker, initargs=(counts, stop_all)
+        workers,
+        mp_context=context,
+        initializer=_start_worker,
+        initargs=(counts, stop_all, imported_sources()),
     )
     with Stop() as stop, Progress(total, title) as progress, _watching(counts, progress):
         with _blocked(
@@ -151,8 +156,11 @@ def _watch(counts: Any, progress: Progress, stop: threading.Event) -> None:
         progress.advance_to(sum(done.values()))
 
 
-def _start_worker(counts: Any, stop_all: Any) -> None:
+def _start_worker(counts: Any, stop_all: Any, sources: Sequence[str]) -> None:
+    """What jobs are made of is imported before the first job arrives."""
     import torch
+
+    import_all(sources)
 
     global _counts, _stop_all
     _counts, _stop_all = counts, stop_all
@@ -173,6 +181,11 @@ def _mind_parent() -> None:
 
 
 def _run_job(number: int, job: Job) -> list[LengthCurve]:
+    with memory_errors():
+        return _train_and_measure(number, job)
+
+
+def _train_and_measure(number: int, job: Job) -> list[LengthCurve]:
     from taskhint.evaluation.exact import evaluate
     from taskhint.training.loop import train
 

@@ -65,6 +65,32 @@ def imported_object(source: str, name: str) -> Any:
     return getattr(module, name)
 
 
+def imported_value(source: str, name: str, wanted: type[Any]) -> Any:
+    """An object of a file or module, or what a function there returns, of the wanted type."""
+    value = imported_object(source, name)
+    if callable(value) and not isinstance(value, (wanted, type)):
+        try:
+            value = value()
+        except Exception as error:
+            raise UserError(f"{source}:{name} fails{_at(source, error)}: {_what(error)}") from None
+    if not isinstance(value, wanted):
+        kind = wanted.__name__
+        raise UserError(f"{source}:{name} is no {kind} and no function that returns one")
+    return value
+
+
+def imported_objects(wanted: type[Any]) -> list[Any]:
+    """Everything of a type that stands by a name in an imported file or module."""
+    values = [value for module in _imported.values() for value in vars(module).values()]
+    return [value for value in values if isinstance(value, wanted)]
+
+
+def is_own(cls: type[Any]) -> bool:
+    """Whether a class is a user's: neither taskhint's nor Python's."""
+    root = cls.__module__.partition(".")[0]
+    return root == "__main__" or root not in {"taskhint", *sys.stdlib_module_names}
+
+
 def source_of(cls: type[Any]) -> tuple[str, str]:
     """Name and SHA-256 of the file that a class comes from; empty hash where there is none to
     read.
@@ -114,10 +140,15 @@ def _import_module(source: str) -> ModuleType:
 
 
 def _one_line(source: str, error: Exception) -> UserError:
+    return UserError(f"{source} cannot be imported{_at(source, error)}: {_what(error)}")
+
+
+def _at(source: str, error: Exception) -> str:
+    """The last line of the file that the error went through."""
     frames = traceback.extract_tb(error.__traceback__)
-    at = next(
-        (f", line {f.lineno}" for f in reversed(frames) if f.filename.endswith(Path(source).name)),
-        "",
-    )
-    what = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
-    return UserError(f"{source} cannot be imported{at}: {what}")
+    file = Path(source).name
+    return next((f", line {f.lineno}" for f in reversed(frames) if f.filename.endswith(file)), "")
+
+
+def _what(error: Exception) -> str:
+    return str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"

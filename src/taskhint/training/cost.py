@@ -178,9 +178,7 @@ def memory_bytes(recipe: Recipe, padded: bool = False) -> dict[str, float]:
         padded_examples(task, recipe.batch_size) if padded else expected_examples(task)
         for task in recipe.tasks
     ]
-    largest = max(
-        sum(kind.share * _kept_floats(recipe, kind) for kind in kinds) for kinds in tasks
-    )
+    largest = max(sum(kind.share * kept_floats(recipe, kind) for kind in kinds) for kinds in tasks)
     return {
         "weights": FLOAT * learned,
         "gradients": FLOAT * learned,
@@ -189,7 +187,7 @@ def memory_bytes(recipe: Recipe, padded: bool = False) -> dict[str, float]:
     }
 
 
-def _kept_floats(recipe: Recipe, kind: Example) -> float:
+def kept_floats(recipe: Recipe, kind: Example) -> float:
     """What one example keeps for the way back: each map's input, what norms and activations saw,
     attention weights.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -19,10 +20,18 @@ from taskhint.data.dataset import Dataset
 from taskhint.recipes import find_recipe
 from taskhint.recipes.recipe import Recipe
 from taskhint.runs import environment
-from taskhint.runs.checkpoint import OPTIMISER, WEIGHTS
+from taskhint.runs.checkpoint import OPTIMISER, WEIGHTS, Checkpoint
 from taskhint.runs.failure import save_failure
 from taskhint.runs.metrics import Metrics, MetricsWritten
-from taskhint.runs.run import Run, check_free, create, new_decoder, save_checkpoint
+from taskhint.runs.origin import origin_checkpoint
+from taskhint.runs.run import (
+    Run,
+    Untouched,
+    check_free,
+    create,
+    new_decoder,
+    save_checkpoint,
+)
 from taskhint.runs.tensors import described
 from taskhint.system.errors import DivergedError, Interrupted, UserError
 from taskhint.system.files import as_path
@@ -31,6 +40,7 @@ from taskhint.system.progress import Progress
 from taskhint.system.signals import Stop, name
 from taskhint.tasks.random_bits import POSITION_STREAM, Ints, RandomBits
 from taskhint.training.allocator import keep_freed_memory
+from taskhint.training.limits import check_training
 
 Report = Callable[[int, float], None]
 """Called after each update with the number of updates made and the loss."""
@@ -60,8 +70,10 @@ def train(
             f"model.dtype={wanted.model.dtype} is for constructed models; training is in float32"
         )
     check_free(path, wanted)  # before the lock leaves a file in a directory that is not ours
-    with Stop() as stop, only_process(path):
-        trainer = Trainer(create(path, wanted))
+    check_training(wanted)
+    before = Untouched(path)
+    with Stop() as stop, only_process(path), before.unless_saved():
+        trainer = Trainer(create(path, wanted), before)
         with Progress(wanted.steps, wanted.name, shown=progress) as bar:
             bar.advance_to(trainer.start)
             trainer.train(report or bar.advance_to, stop)
@@ -69,21 +81,21 @@ def train(
 
 
 class Trainer:
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, before: Untouched | None = None) -> None:
         recipe = run.recipe
-        self.run, self.recipe = run, recipe
+        self.run, self.recipe, self._before = run, recipe, before
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.decoder = new_decoder(recipe).to(self.device)
         self.optimiser = recipe.optimiser.at_work(self.decoder, recipe.learning_rate)
-        self.start, self._metrics_start = (
-            self._resume() if run.checkpoints() else (0, MetricsWritten())
-        )
+        self.start, self._metrics_start = self._resume()
+        self._done = self.start  # updates made
+        self._changing = threading.Lock()  # held while weights change or are saved
 
     def train(self, report: Report, stop: Stop | None = None) -> None:
         self.run.tidy(self.start)
         if self.start >= self.recipe.steps:
             return
-        environment.record(self.run.path / "environment.json", self.start)
+        environment.record(self.run.path / "environment.json", self.start, self.recipe)
         keep_freed_memory()
         self.decoder.train()
         with (
@@ -94,17 +106,31 @@ class Trainer:
 
     def _train(self, report: Report, metrics: Metrics, stop: Stop) -> None:
         recipe = self.recipe
+        stop.overdue = lambda number: self._stop_in_step(number, metrics)
         for step, batch in _prefetched(
             lambda step: batch_for(recipe, step), range(self.start, recipe.steps)
         ):
             loss = self._update(step, batch, metrics)
-            done = step + 1
+            done = self._done
             stopped = stop.number
             if done % recipe.checkpoint_every == 0 or done == recipe.steps or stopped is not None:
-                self._save(done, metrics)
+                with self._changing:
+                    self._save(done, metrics)
             report(done, loss)
             if stopped is not None:
                 raise Interrupted(self._where(done, stopped), stopped)
+
+    def _stop_in_step(self, number: int, metrics: Metrics) -> None:
+        """End the process although an update is on its way: from another thread, and for good."""
+        with self._changing:  # no update changes weights any more
+            if self._done > self.start:
+                self._save(self._done, metrics)
+            elif not self.run.checkpoints() and self._before is not None:
+                self._before.restore()
+            text = f"stopped by {name(number)} in the middle of update {self._done + 1}"
+            saved = f"; saved at step {self._done}" if self._done else "; nothing was made yet"
+            os.write(2, f"taskhint: {text}{saved}\n".encode())
+            os._exit(128 + number)
 
     def _where(self, done: int, number: int) -> str:
         if done == self.recipe.steps:
@@ -126,9 +152,12 @@ class Trainer:
         if not (torch.isfinite(loss) and torch.isfinite(norm)):
             self._fail(step, task.kind, batch, loss, norm)
         factor = schedule(step, recipe.steps, recipe.warmup_steps)
-        if step % recipe.log_every < recipe.curriculum.period(recipe):
-            metrics.add(step, task.kind, loss.item(), norm.item(), factor * recipe.learning_rate)
-        self.optimiser.step(factor)
+        rate = factor * recipe.learning_rate
+        with self._changing:
+            if step % recipe.log_every < recipe.curriculum.period(recipe):
+                metrics.add(step, task.kind, loss.item(), norm.item(), rate)
+            self.optimiser.step(factor)
+            self._done = step + 1
         return loss.item()
 
     def _fail(self, step: int, task: str, batch: Batch, loss: Tensor, norm: Tensor) -> None:
@@ -152,15 +181,26 @@ class Trainer:
         save_checkpoint(self.run, step, weights, self.optimiser.state(), metrics.sync())
 
     def _resume(self) -> tuple[int, MetricsWritten]:
-        checkpoint = self.run.checkpoint
-        if checkpoint.step == 0:
-            raise UserError(f"{self.run.path} was constructed, not trained; choose another --out")
+        """Where the run begins: at its newest checkpoint, at that of its origin, or at 0."""
+        if self.run.checkpoints():
+            checkpoint = self.run.checkpoint
+            if checkpoint.step == 0:
+                raise UserError(
+                    f"{self.run.path} was constructed, not trained; choose another --out"
+                )
+            self._load(checkpoint)
+            return checkpoint.step, checkpoint.state().metrics
+        if self.recipe.origin is None:
+            return 0, MetricsWritten()
+        self._load(origin_checkpoint(self.recipe.origin))
+        return self.recipe.origin.step, MetricsWritten()
+
+    def _load(self, checkpoint: Checkpoint) -> None:
         self.decoder.load_state_dict(
             checkpoint.tensors(WEIGHTS, described(dict(self.decoder.named_parameters())))
         )
         if checkpoint.step < self.recipe.steps:  # a finished run may have been kept without it
             self.optimiser.load(checkpoint.tensors(OPTIMISER, described(self.optimiser.state())))
-        return checkpoint.step, checkpoint.state().metrics
 
 
 @contextmanager

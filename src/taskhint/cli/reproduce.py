@@ -1,12 +1,13 @@
-"""`taskhint reproduce`: train and measure what an experiment compares, skip what is done, and
-write its report.
-"""
+"""`taskhint reproduce`: train and measure what an experiment compares, write its report."""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from taskhint.cli.arguments import Parser, add_scale, known_scale, whole
+from taskhint.cli.targets import find_experiments
 from taskhint.evaluation.curve import Score, load_curves
 from taskhint.experiments import EXPERIMENTS
 from taskhint.experiments.experiment import Arm, Experiment
@@ -17,14 +18,40 @@ from taskhint.recipes import ENTRIES, find_recipe
 from taskhint.recipes.recipe import Recipe, Scale
 from taskhint.report.experiment_page import finding_text
 from taskhint.report.page import write_report
-from taskhint.runs.run import load
 from taskhint.sweeps.local import Job, Measurement, run_jobs
 from taskhint.system.errors import UserError
 from taskhint.system.tables import text_table
-from taskhint.training.cost import GPUS, step_flops
-from taskhint.training.cost import hours as gpu_hours
 
+EXAMPLE = "taskhint reproduce hint tempered --seeds 3 --out reproduced"
 PAPER_GPU = "A100 80GB"
+MOST_SEEDS = 1000
+
+
+def add_arguments(parser: Parser) -> None:
+    parser.add_argument(
+        "names",
+        metavar="NAME",
+        nargs="*",
+        help="experiments: names, my_file.py:MY_EXPERIMENT, or `all` for every named one",
+    )
+    parser.add_argument(
+        "--out", metavar="DIR", help="where runs and reports go; what is done there is skipped"
+    )
+    add_scale(parser)
+    parser.add_argument("--seeds", type=whole, default=3, metavar="N", help="seeds 0 to N-1 (3)")
+
+
+def run(options: argparse.Namespace) -> None:
+    scale = known_scale(options.scale)
+    if not 1 <= options.seeds <= MOST_SEEDS:
+        raise UserError(f"--seeds {options.seeds} is not in 1..{MOST_SEEDS}")
+    names = [experiment.name for experiment in find_experiments(options.names, scale)]
+    if not names:
+        print(listing(scale, options.seeds), end="")
+        return
+    if options.out is None:
+        raise UserError("--out is needed: where runs and reports go")
+    reproduce(names, scale, options.seeds, Path(options.out))
 
 
 def reproduce(names: Sequence[str], scale: Scale, seeds: int, out: Path) -> None:
@@ -81,6 +108,8 @@ def jobs_for(experiments: Iterable[Experiment], scale: Scale, seeds: int, out: P
 
 
 def _job(out: Path, recipe: Recipe, experiments: Sequence[Experiment]) -> Job:
+    from taskhint.runs.run import load
+
     if (out / "recipe.json").exists() and recipe.differences(load(out).recipe):
         raise UserError(
             f"{out} holds another run than the experiment asks for; choose another --out"
@@ -155,6 +184,9 @@ def _hours(arm: Arm, scale: Scale) -> float:
     """Of one run: at pocket scale on one core, as its operations compare with those of a timed
     recipe.
     """
+    from taskhint.training.cost import GPUS, step_flops
+    from taskhint.training.cost import hours as gpu_hours
+
     recipe = arm.at(scale)
     if scale == "paper":
         return gpu_hours(recipe, GPUS[PAPER_GPU])

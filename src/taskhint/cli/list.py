@@ -1,11 +1,24 @@
-"""What there is to choose from: recipes, tasks and hints, as text for a terminal and as a page of
-the documentation.
-"""
+"""`taskhint list`: recipes, tasks and hints, as text or as a page of the documentation."""
 
 from __future__ import annotations
 
+import argparse
+
+from taskhint.cli.arguments import Parser
 from taskhint.recipes import ENTRIES
 from taskhint.tasks import Task
+
+EXAMPLE = "taskhint list"
+
+
+def add_arguments(parser: Parser) -> None:
+    parser.add_argument(
+        "--markdown", action="store_true", help="as the documentation page docs/recipes.md"
+    )
+
+
+def run(options: argparse.Namespace) -> None:
+    print(as_markdown() if options.markdown else as_text(), end="")
 
 
 def as_text() -> str:

@@ -1,0 +1,23 @@
+"""`taskhint solve`: what the model answers to one input."""
+
+from __future__ import annotations
+
+import argparse
+
+from taskhint.cli.arguments import Parser, add_run
+
+EXAMPLE = "taskhint solve runs/tempered 5 17 43 17"
+
+
+def add_arguments(parser: Parser) -> None:
+    add_run(parser)
+    parser.add_argument(
+        "symbols", nargs="*", metavar="SYMBOL", help='the input: 5 17 43, or "5 17 43"'
+    )
+
+
+def run(options: argparse.Namespace) -> None:
+    from taskhint.runs.run import load
+
+    symbols = [symbol for word in options.symbols for symbol in word.split()]
+    print(" ".join(map(str, load(options.run_dir).solve(symbols))))

@@ -1,0 +1,177 @@
+"""What an update or an evaluation takes; what cannot be is refused before anything is made.
+
+The estimates are rough on purpose: one example of the shortest and one of the longest length are
+made, and sizes in between lie on a line.
+
+Shapes: B examples, T tokens of an example, A queries of its last block, D width, V symbols.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import torch
+
+from taskhint.data.batch import Group, make_batch
+from taskhint.model.attention.packed import LONGEST
+from taskhint.model.config import ModelConfig
+from taskhint.model.normaliser import Softmax
+from taskhint.model.places import Places
+from taskhint.model.positions import Positions
+from taskhint.recipes.recipe import Recipe
+from taskhint.system.memory import available_bytes, check_fits, gigabytes
+from taskhint.tasks.random_bits import TEST_STREAM, Ints, RandomBits
+from taskhint.tasks.task import Task
+from taskhint.training.cost import (
+    BACKWARD,
+    FLOAT,
+    Example,
+    forward_flops,
+    kept_floats,
+    parameters,
+)
+
+BUCKETS = 64
+COPIES = 6  # of the weights: they, their gradients, the optimiser's numbers, a checkpoint
+MUCH_WORK = 1e13  # operations of an update or a sequence that are announced: minutes on a core
+MASK_BYTES = 5  # of a key that a query may or may not see: as a truth value and as a number
+LARGEST_MASK = 1 << 27  # bytes of it at once in evaluation
+
+
+@dataclass(frozen=True)
+class Need:
+    """Bytes and floating-point operations."""
+
+    bytes: float
+    flops: float
+
+    def __str__(self) -> str:
+        return f"about {gigabytes(self.bytes)} and {self.flops / 1e12:,.1f} TFLOP"
+
+
+def check_training(recipe: Recipe) -> None:
+    """Refuse a recipe whose updates cannot be made; say what they take where that is much."""
+    need = update_need(recipe)
+    longest = max(task.lengths.max_length for task in recipe.tasks)
+    what = f"an update with {recipe.batch_size} examples of at most {longest} symbols"
+    check_fits(need.bytes, what, _available())
+    _check_positions(recipe)
+    if need.flops > MUCH_WORK:
+        _announce(f"{what} takes {need}")
+
+
+def check_evaluation(model: ModelConfig, task: Task, lengths: Sequence[int]) -> None:
+    """The same for a measurement at these lengths."""
+    longest = max(lengths)
+    need = sequence_need(model, task, longest)
+    what = f"a sequence of length {longest}"
+    check_fits(need.bytes, what)
+    if need.flops > MUCH_WORK:
+        _announce(f"{what} takes {need}")
+
+
+def _announce(text: str) -> None:
+    print(f"taskhint: {text}", file=sys.stderr, flush=True)
+
+
+def _available() -> int:
+    return torch.cuda.mem_get_info()[0] if torch.cuda.is_available() else available_bytes()
+
+
+def update_need(recipe: Recipe) -> Need:
+    """Of the mean update, or of one with the longest example alone if that is more."""
+    learned = sum(parameters(recipe).values())
+    each = [_task_need(recipe, task) for task in recipe.tasks]
+    return Need(
+        FLOAT * COPIES * learned + max(need.bytes for need in each),
+        max(need.flops for need in each),
+    )
+
+
+def _task_need(recipe: Recipe, task: Task) -> Need:
+    kinds, model, vocab = rough_examples(task), recipe.model, task.vocab.size
+    floats = [_training_floats(recipe, kind) for kind in kinds]
+    work = [(1 + BACKWARD) * forward_flops(model, vocab, kind) for kind in kinds]
+
+    def in_batch(values: Sequence[float]) -> float:
+        mean = sum(kind.share * value for kind, value in zip(kinds, values, strict=True))
+        return max(recipe.batch_size * mean, values[-1])
+
+    return Need(FLOAT * in_batch(floats), in_batch(work))
+
+
+def _training_floats(recipe: Recipe, kind: Example) -> float:
+    """What one example keeps; beyond LONGEST tokens attention keeps no weights, but a mask."""
+    if kind.tokens <= LONGEST or not _plain(recipe.model):
+        return kept_floats(recipe, kind)
+    matrices = kind.tokens * (recipe.model.depth - 1) + kind.queries
+    mask = MASK_BYTES / FLOAT * kind.queries * kind.tokens
+    return kept_floats(recipe, kind) - recipe.model.heads * kind.tokens * matrices + mask
+
+
+def sequence_need(model: ModelConfig, task: Task, length: int) -> Need:
+    """Of one test sequence on each thread, without gradients."""
+    group = _group(task, length)
+    inner, vocab = model.heads * model.each_head, task.vocab.size
+    stream = group.length * (4 * model.width + 4 * inner + 2 * model.mlp_width)
+    counts = 5 * group.length * vocab  # of symbols seen so far, where a block goes by them
+    matrix = 0 if _plain(model) else 3 * model.heads * group.length**2
+    mask = min(MASK_BYTES * group.length * group.tail, LARGEST_MASK)
+    floats = stream + counts + matrix + 2 * group.tail * vocab
+    kind = Example(1.0, group.length, group.tail, group.tail)
+    work = forward_flops(model, vocab, kind)
+    return Need(torch.get_num_threads() * (FLOAT * floats + mask), work)
+
+
+def _plain(model: ModelConfig) -> bool:
+    """Whether attention never holds a whole (T, T) matrix of a long example."""
+    return type(model.normaliser) is Softmax and not model.positions.overrides("bias")
+
+
+def rough_examples(task: Task) -> list[Example]:
+    """Examples of a task by length, in at most BUCKETS kinds; the last is the longest."""
+    shares = sorted(task.lengths.shares().items())
+    first, last = _group(task, shares[0][0]), _group(task, shares[-1][0])
+    ends = [shares[0][0], shares[-1][0]]
+    kinds = []
+    size = math.ceil(len(shares) / BUCKETS)
+    for start in range(0, len(shares), size):
+        some = shares[start : start + size]
+        longest = some[-1][0]
+        tokens = int(np.interp(longest, ends, [first.length, last.length]))
+        tail = int(np.interp(longest, ends, [first.tail, last.tail]))
+        kinds.append(Example(sum(share for _, share in some), tokens, tail, tail))
+    return kinds
+
+
+def _group(task: Task, length: int) -> Group:
+    """What one example of that length is in a batch."""
+    bits = RandomBits(0, TEST_STREAM, np.arange(1))
+    return make_batch(task, [task.make(bits, length)]).groups[-1]
+
+
+def _drawn(positions: Positions, bits: RandomBits, rows: Ints, length: int) -> Ints | None:
+    return positions.draw(bits.fork(rows), length)
+
+
+def _check_positions(recipe: Recipe) -> None:
+    """Let the position scheme see the longest examples, so that it refuses them here if at all."""
+    model = recipe.model
+    declared = model.positions.weights(model) | model.positions.block_weights(model)
+    weights = {name: torch.zeros(weight.shape) for name, weight in declared.items()}
+    hooks = model.positions.bind(model, weights)
+    if not hooks.overrides("add"):
+        return
+    for task in recipe.tasks:
+        longest = task.lengths.max_length
+        rows = np.arange(max(1, 2048 // longest))
+        bits = RandomBits(recipe.seed, TEST_STREAM, rows)
+        batch = make_batch(task, [task.make(bits, longest)])
+        batch = batch.with_drawn_ids(partial(_drawn, model.positions, bits))
+        places = Places.of_batch(batch, model.positions)
+        hooks.add(torch.zeros(len(batch.tokens), model.width), places)
