@@ -18,7 +18,6 @@ from taskhint.model.config import ModelConfig
 from taskhint.model.decoder import Decoder
 from taskhint.model.temperature import LogVisible
 from taskhint.probe import (
-    MECHANISMS,
     Subject,
     answer_by_stage,
     attention_by_length,
@@ -27,11 +26,12 @@ from taskhint.probe import (
     measure_bases,
     measure_mechanisms,
     project,
-    views,
+    traces,
 )
-from taskhint.probe.lens import stages
+from taskhint.probe.mechanism import mechanisms_of
 from taskhint.probe.shares import share_of, wilson
-from taskhint.probe.view import view_of_prompt
+from taskhint.probe.stages import stages
+from taskhint.probe.traced import trace_of_prompt
 from taskhint.runs.checkpoint import WEIGHTS
 from taskhint.runs.run import Run, create, new_decoder, save_checkpoint, weight_shapes
 from taskhint.system.errors import UserError
@@ -66,7 +66,9 @@ def scores(decoder: Decoder, lengths: Sequence[int], examples: int = 20) -> dict
 def test_every_mechanism_holds_everywhere_in_the_construction(
     layer_norm: bool, dtype: str
 ) -> None:
-    assert scores(constructed(layer_norm, dtype), LENGTHS) == dict.fromkeys(MECHANISMS, 1.0)
+    assert scores(constructed(layer_norm, dtype), LENGTHS) == dict.fromkeys(
+        mechanisms_of(TASK), 1.0
+    )
 
 
 def knock_out_minimum(weights: dict[str, torch.Tensor]) -> None:
@@ -182,20 +184,20 @@ def test_projections_are_matrix_products_with_the_runs_own_weights(run: Run) -> 
 
 def test_a_traced_batch_is_each_example_alone(run: Run) -> None:
     subject = Subject.of(run)
-    (view,) = views(subject, 6, 5)
+    (traced,) = traces(subject, 6, 5)
     for row in range(5):
-        alone = view_of_prompt(subject, view.tokens[row, :7].tolist())
-        assert torch.equal(alone.following[0], view.following[row])
-        for name in view.trace:
-            difference = (view.trace[name][row] - alone.trace[name][0]).nan_to_num(0.0)
+        alone = trace_of_prompt(subject, traced.tokens[row, :7].tolist())
+        assert torch.equal(alone.following[0], traced.following[row])
+        for name in traced.trace:
+            difference = (traced.trace[name][row] - alone.trace[name][0]).nan_to_num(0.0)
             assert difference.abs().max() < 1e-5, name
 
 
 def test_chunks_change_nothing(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     subject = Subject.of(run)
     whole = measure_mechanisms(subject, [9], 20), attention_by_length(subject, [9], 20)
-    monkeypatch.setattr("taskhint.probe.view.VALUES_AT_ONCE", 10_000)
-    assert len(list(views(subject, 9, 20))) > 3
+    monkeypatch.setattr("taskhint.probe.traced.VALUES_AT_ONCE", 10_000)
+    assert len(list(traces(subject, 9, 20))) > 3
     parts = measure_mechanisms(subject, [9], 20), attention_by_length(subject, [9], 20)
     assert parts[0] == whole[0]
     assert np.allclose(parts[1].shares[9].mean, whole[1].shares[9].mean, atol=1e-6)
@@ -210,12 +212,12 @@ def test_mechanisms_by_hand() -> None:
     curves = measure_mechanisms(subject, [6], 40).shares
     encoder, unembedding = subject.encoder_basis[:SYMBOLS], subject.decoder_basis[:SYMBOLS]
     counts = dict.fromkeys(("min-finding", "identity+successor", "copy"), 0)
-    for view in views(subject, 6, 40):
-        for row, tokens in enumerate(view.tokens.tolist()):
+    for traced in traces(subject, 6, 40):
+        for row, tokens in enumerate(traced.tokens.tolist()):
             ordered = sorted(tokens[:6])
             first, last = (
-                view.trace["blocks.0.after_attention"][row],
-                view.trace["blocks.2.after_attention"][row],
+                traced.trace["blocks.0.after_attention"][row],
+                traced.trace["blocks.2.after_attention"][row],
             )
             counts["min-finding"] += int((unembedding @ first[6]).argmax()) == ordered[0]
             counts["copy"] += sum(
@@ -281,9 +283,9 @@ def test_attention_of_the_construction_goes_where_it_says() -> None:
 def test_attention_shares_by_hand(run: Run) -> None:
     subject = Subject.of(run)
     shares, entropy, largest = [], [], []
-    for view in views(subject, 5, 4):
-        for row, tokens in enumerate(view.tokens.tolist()):
-            weights = view.trace["blocks.1.attention.weights"][row, 1].tolist()
+    for traced in traces(subject, 5, 4):
+        for row, tokens in enumerate(traced.tokens.tolist()):
+            weights = traced.trace["blocks.1.attention.weights"][row, 1].tolist()
             for at in range(6, 10):
                 larger = min((x for x in tokens[:5] if x > tokens[at]), default=None)
                 visible = range(at + 1)
@@ -396,7 +398,7 @@ def test_attention_only_and_one_block_models_are_probed() -> None:
     for changes in ({"mlp_width": 0}, {"depth": 1}):
         subject = Subject(random_decoder(TASK, **changes), TASK)
         curves = measure_mechanisms(subject, [4], 10).shares
-        assert set(curves) == set(MECHANISMS)
+        assert set(curves) == set(mechanisms_of(TASK))
     assert curves["copy"] == curves["copy to the last block"]
 
 

@@ -1,7 +1,7 @@
 """The numbers of the probes stay what they were: a small file keeps them, and what is measured now
 is compared with it.
 
-    python -m tests.test_probe_frozen     writes the file anew (only when a number is meant to change)
+    python -m tests.test_probe_frozen     writes the file anew, if a number is meant to change
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def measure(folder: Path) -> dict[str, Any]:
 
 def differences(was: Any, now: Any, where: str = "") -> list[str]:
     """Where two documents differ; fractions may differ in their last digits."""
-    if isinstance(was, dict) and isinstance(now, dict) and list(was) == list(now):
+    if isinstance(was, dict) and isinstance(now, dict) and was.keys() == now.keys():
         return [line for key in was for line in differences(was[key], now[key], f"{where}/{key}")]
     if isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
         pairs = enumerate(zip(was, now, strict=True))

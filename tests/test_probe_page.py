@@ -15,7 +15,7 @@ from taskhint.recipes.recipe import Recipe
 from taskhint.report.probe_page import named, section_of
 from taskhint.runs.run import Run, create, load, new_decoder, save_checkpoint
 from taskhint.system.errors import UserError
-from taskhint.tasks import Count, Sort
+from taskhint.tasks import EvenLengths, Sort
 from tests.conftest import small
 from tests.test_cli import fails
 
@@ -98,7 +98,7 @@ def test_the_numbers_stand_in_the_document(inside: Path) -> None:
 def test_an_increment_run_has_its_figures_too(runs: Path) -> None:
     run = load(runs / "increment")
     section = section_of(study(run, "increment", make_plan(run.task, None, [1, 3], 5)))
-    assert set(section.figures) == FIGURES
+    assert {one.name for one in section.shown} == FIGURES
 
 
 @pytest.mark.parametrize(
@@ -134,8 +134,8 @@ def test_what_is_no_run_or_no_place_is_refused(
     assert "is a run" in fails(capsys, "probe", plain, "--out", plain)
     (tmp_path / "file").write_text("")
     assert "is a file" in fails(capsys, "probe", plain, "--out", str(tmp_path / "file"))
-    with pytest.raises(UserError, match="no usual lengths"):
-        make_plan(Count(), None, None, 5)
+    with pytest.raises(UserError, match="too long to probe"):
+        make_plan(Sort(lengths=EvenLengths(5000, 5000)))
 
 
 def test_runs_of_the_same_name_are_told_apart(runs: Path) -> None:

@@ -58,7 +58,7 @@ def main() -> None:
         examples=options.examples,
         progress=True,
     )
-    names = [study.name for study in studies]
+    names = [study.about.name for study in studies]
     documents = {
         name: json.loads((options.out / name / "probe.json").read_text()) for name in names
     }

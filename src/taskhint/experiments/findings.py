@@ -43,7 +43,8 @@ class Seed:
     def value(self, panel: Panel, length: int) -> float | None:
         """A share in 0..1, or an edit distance; None if it was not measured."""
         if panel.quantity in MECHANISMS:
-            return self.mechanisms.shares.get(panel.quantity, {}).get(length)
+            kept = self.mechanisms.at(panel.quantity, length)
+            return None if kept is None else kept.share
         curve = self.curves.get(panel.distribution)
         if curve is None or length not in curve.scores:
             return None
@@ -52,11 +53,8 @@ class Seed:
 
     def examples(self, panel: Panel, length: int) -> int:
         """How many test sequences are behind a value."""
-        return (
-            self.mechanisms.examples
-            if panel.quantity in MECHANISMS
-            else self.curves[panel.distribution][length].examples
-        )
+        kept = self.mechanisms.at(panel.quantity, length)
+        return kept.examples if kept else self.curves[panel.distribution][length].examples
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 """The two bases: the embedding's rows (encoder) and the main head's unembedding rows (decoder),
-one per symbol.
+one per symbol; lengths of their vectors and angles between them.
 
 Shapes: q symbols, D width.
 """
@@ -8,15 +8,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from matplotlib.figure import Figure
 from torch import Tensor
 
+from taskhint.probe.probe import About, Looked, Probe, Shown
 from taskhint.probe.shares import Floats
-from taskhint.probe.view import Subject
+from taskhint.probe.traced import Subject
+from taskhint.system.drawing import BLUE, GREEN, GREY, VERMILION, legend_below, new_figure, tidy
 
 BINS = 80
+PAIR_COLOURS = {"within encoder": BLUE, "within decoder": VERMILION, "between": GREEN}
+PAIR_LINES = {"within encoder": "-", "within decoder": "--", "between": ":"}
 
 
 @dataclass(frozen=True)
@@ -53,6 +59,22 @@ class Bases:
     random_rms: float
     rms_of_all: float
     least_rms_of_all: float
+
+
+@dataclass(frozen=True)
+class TwoBases(Probe):
+    kind: ClassVar[str] = "bases"
+    title: ClassVar[str] = "The two bases"
+    caption: ClassVar[str] = (
+        "Vectors at right angles have cosine 0. Curves that rise towards distance 1 say that "
+        "neighbouring symbols have similar vectors, so their spikes are wider than one symbol."
+    )
+
+    def result(self, looked: Looked) -> Bases:
+        return measure_bases(looked.subject)
+
+    def draw(self, found: Bases, about: About) -> list[Shown]:  # noqa: ARG002
+        return [Shown("bases", self.title, self.caption, bases_figure(found))]
 
 
 def measure_bases(subject: Subject) -> Bases:
@@ -109,3 +131,61 @@ def _welch(vectors: int, width: int) -> float:
     dimensions.
     """
     return math.sqrt(max(0.0, (vectors / width - 1) / (vectors - 1)))
+
+
+def bases_figure(bases: Bases) -> Figure:
+    figure = new_figure(13.5, 4.1)
+    norms, histogram, distance = figure.subplots(1, 3)
+    _draw_norms(norms, bases)
+    for pair, cosines in bases.cosines.items():
+        style = {"color": PAIR_COLOURS[pair], "ls": PAIR_LINES[pair], "lw": 1.8}
+        label = (
+            f"{pair}: mean |cosine| {cosines.mean_size:.3f}, largest {cosines.largest_size:.2f}"
+        )
+        histogram.stairs(100 * cosines.histogram, cosines.edges, label=label, **style)
+        distance.plot(cosines.distances, cosines.by_distance, **style)
+    tidy(
+        histogram,
+        "How near to right angles",
+        "cosine of the angle (0: right angle)",
+        "pairs of symbols, %",
+    )
+    tidy(
+        distance,
+        "Are neighbouring symbols alike?",
+        "distance between the two symbols",
+        "mean cosine",
+    )
+    _mark_random(distance, bases)
+    histogram.set_xlim(-0.8, 0.8)
+    histogram.set_ylim(bottom=0)
+    legend_below(figure, [histogram], 3)
+    return figure
+
+
+def _draw_norms(panel: Any, bases: Bases) -> None:
+    first = int(bases.symbols[0])
+    for basis, colour, marker in (("encoder", BLUE, "o"), ("decoder", VERMILION, "s")):
+        values = bases.norms[basis]
+        panel.plot(
+            range(first, first + len(values)), values, marker, color=colour, ms=3, label=basis
+        )
+    panel.set_ylim(bottom=0)
+    panel.legend(frameon=False, fontsize=9, loc="lower right")
+    tidy(panel, "Length of each symbol's vector", "symbol", "norm")
+
+
+def _mark_random(panel: Any, bases: Bases) -> None:
+    for sign in (1, -1):
+        panel.axhline(sign * bases.random_rms, color=GREY, lw=0.8, ls=(0, (2, 3)))
+    place = panel.get_yaxis_transform()
+    panel.text(
+        0.99,
+        bases.random_rms,
+        "size for random directions",
+        transform=place,
+        fontsize=8,
+        color=GREY,
+        ha="right",
+        va="bottom",
+    )

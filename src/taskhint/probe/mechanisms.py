@@ -1,150 +1,21 @@
-"""The algorithm that the paper reads off its charts, as four things to count, by length.
-
-Shapes: B examples, P positions, A answer positions, q symbols.
-
-Every mechanism is one function from a View to a Verdict: where it is asked for, and where it
-holds. All of them take plain dot products of the stream with the embedding rows (encoder basis) or
-with the main head's unembedding rows (decoder basis), as the paper does: the last norm and the
-head's bias are not applied. Only symbols compete, not ⊥, PAD or NONE. A symbol is largest only if
-it is larger than every other; a tie is none.
-
-The first attention is that of block 0, the last attention and the last MLP are those of the last
-block: in the paper's depth-2 models the first and the second.
-"""
+"""How often the mechanisms of a task's algorithm are seen inside a model, by length."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import torch
-from torch import Tensor
+from matplotlib.figure import Figure
 
-from taskhint.probe.gather import Gathered, Rows, gather
+from taskhint.probe.mechanism import Mechanism, mechanisms_of
+from taskhint.probe.probe import About, Comparison, Looked, Probe, Shown, Table, draw_shares
 from taskhint.probe.shares import Share, share_of
 from taskhint.probe.shares_file import save_shares
-from taskhint.probe.view import Subject, View
+from taskhint.probe.traced import Rows, RowsByLength, Subject, Traced, collect
 from taskhint.runs.run import Run
-from taskhint.tasks import Sort
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """(B, P) each: whether the mechanism is asked for at a position, and whether it
-    holds there.
-    """
-
-    asked: Tensor
-    held: Tensor
-
-
-def min_finding(view: View) -> Verdict:
-    """At ⊥ after the first attention the smallest input symbol has the largest projection on the
-    decoder basis.
-    """
-    smallest = view.tokens[:, : view.inputs].amin(dim=1, keepdim=True)
-    held = stand_out(
-        view.on_decoder("blocks.0.after_attention", slice(view.inputs, view.inputs + 1)), smallest
-    )
-    return Verdict(torch.ones_like(held), held)
-
-
-def identity_successor(view: View) -> Verdict:
-    """At answer positions after the last attention the token and the right next symbol have the
-    two largest projections on the decoder basis, in either order.
-
-    Where the token must be repeated the two are one symbol, and that one must have the largest
-    projection.
-    """
-    held = stand_out(
-        _before_last_mlp(view), view.tokens[:, view.answer], view.following[:, view.answer]
-    )
-    return Verdict(torch.ones_like(held), held)
-
-
-def identity_successor_moving(view: View) -> Verdict:
-    """Identity+Successor at those answer positions whose right next symbol is another one: two
-    peaks are asked for.
-    """
-    return Verdict(_moves(view), identity_successor(view).held)
-
-
-def identity_successor_repeating(view: View) -> Verdict:
-    """Identity+Successor at those answer positions whose token must be repeated: one peak is asked
-    for.
-    """
-    return Verdict(~_moves(view), identity_successor(view).held)
-
-
-def denoising(view: View) -> Verdict:
-    """After the last MLP the right next symbol has the largest projection on the decoder basis.
-
-    Asked for where there is something to remove: the right next symbol is another one, both peaks
-    stand out before the MLP, and that of the token itself is the higher one.
-    """
-    token, successor = view.tokens[:, view.answer, None], view.following[:, view.answer, None]
-    before = _before_last_mlp(view)
-    higher = (before.gather(2, token) > before.gather(2, successor))[:, :, 0]
-    asked = _moves(view) & identity_successor(view).held & higher
-    after = view.on_decoder(f"blocks.{view.subject.depth - 1}.after_mlp", view.answer)
-    return Verdict(asked, stand_out(after, successor[:, :, 0]))
-
-
-def copy_after_first_attention(view: View) -> Verdict:
-    """At input positions after the first attention the token itself has the largest projection on
-    the encoder basis.
-    """
-    return _copy(view, 0)
-
-
-def copy_after_last_attention(view: View) -> Verdict:
-    """The same after the last attention: whether the copy lasts, as the paper's "throughout the
-    inference" says.
-    """
-    return _copy(view, view.subject.depth - 1)
-
-
-def _copy(view: View, block: int) -> Verdict:
-    before = slice(0, view.inputs)
-    held = stand_out(
-        view.on_encoder(f"blocks.{block}.after_attention", before), view.tokens[:, before]
-    )
-    return Verdict(torch.ones_like(held), held)
-
-
-def _before_last_mlp(view: View) -> Tensor:
-    return view.on_decoder(f"blocks.{view.subject.depth - 1}.after_attention", view.answer)
-
-
-def _moves(view: View) -> Tensor:
-    return view.tokens[:, view.answer] != view.following[:, view.answer]
-
-
-def stand_out(projections: Tensor, *symbols: Tensor) -> Tensor:
-    """(B, P) whether each named symbol's projection is larger than that of every symbol that is
-    not named.
-
-    (B, P, q) projections; each of `symbols` is (B, P).
-    """
-    named = torch.zeros_like(projections, dtype=torch.bool)
-    for symbol in symbols:
-        named.scatter_(2, symbol[:, :, None], True)
-    highest_other = projections.masked_fill(named, float("-inf")).amax(dim=2)
-    return projections.masked_fill(~named, float("inf")).amin(dim=2) > highest_other
-
-
-Mechanism = Callable[[View], Verdict]
-
-MECHANISMS: dict[str, Mechanism] = {
-    "min-finding": min_finding,
-    "identity+successor": identity_successor,
-    "identity+successor, moving on": identity_successor_moving,
-    "identity+successor, repeating": identity_successor_repeating,
-    "denoising": denoising,
-    "copy": copy_after_first_attention,
-    "copy to the last block": copy_after_last_attention,
-}
-FOR_ANY_TASK = ("copy", "copy to the last block")
+from taskhint.system.drawing import legend_below, mark_training, new_figure, percent_axis, tidy
 
 
 @dataclass(frozen=True)
@@ -154,36 +25,135 @@ class MechanismCurves:
     shares: dict[str, dict[int, Share]]
 
 
+@dataclass(frozen=True)
+class Mechanisms(Probe):
+    kind: ClassVar[str] = "mechanisms"
+    title: ClassVar[str] = "Mechanisms by length"
+    caption: ClassVar[str] = (
+        "How often each step of the algorithm is seen inside the model, by input length, with 95% "
+        "intervals. A line that stays at 100% is a mechanism that carries over to longer inputs; "
+        "where one falls, look there first."
+    )
+
+    def has_meaning(self, subject: Subject) -> bool:
+        return bool(mechanisms_of(subject.task))
+
+    def rows(self, traced: Traced) -> Rows:
+        return mechanism_rows(traced)
+
+    def result(self, looked: Looked) -> MechanismCurves:
+        return mechanism_curves(looked.rows)
+
+    def draw(self, found: MechanismCurves, about: About) -> list[Shown]:
+        figure = mechanisms_figure(found, about.trained_up_to)
+        return [Shown("mechanisms", self.title, self.caption, figure, shares_table(found))]
+
+    def excerpt(self, found: MechanismCurves) -> dict[str, Any]:
+        return {"mechanisms": found}
+
+    def draw_compared(self, comparison: Comparison) -> list[Shown]:
+        caption = (
+            "The same mechanisms in every run: which of them separates runs that carry over to "
+            "longer inputs from those that do not."
+        )
+        figure = mechanisms_comparison(comparison)
+        return [Shown("compared-mechanisms", "Mechanisms compared", caption, figure)]
+
+
 def measure_mechanisms(subject: Subject, lengths: Sequence[int], examples: int) -> MechanismCurves:
     """Every mechanism that has a meaning for the subject's task."""
-    return mechanism_curves(gather(subject, lengths, examples, [mechanism_rows]))
+    (rows,) = collect(subject, lengths, examples, [mechanism_rows])
+    return mechanism_curves(rows)
 
 
 def keep_mechanisms(run: Run, lengths: Sequence[int], examples: int = 200) -> None:
     """Count the mechanisms of a run and keep their shares with it."""
     curves = measure_mechanisms(Subject.of(run), lengths, examples)
     shares = {
-        name: {length: share.share for length, share in row.items() if share.share is not None}
+        name: {n: s.share for n, s in row.items() if s.share is not None}
         for name, row in curves.shares.items()
     }
     save_shares(run.path, run.checkpoint.step, examples, shares)
 
 
-def mechanism_rows(view: View) -> Rows:
-    """How often each mechanism was asked for and held in each sequence."""
+def mechanism_rows(traced: Traced) -> Rows:
+    """(B, 2) how often each mechanism held and was asked for in each sequence."""
     rows: Rows = {}
-    for name, mechanism in MECHANISMS.items():
-        if isinstance(view.subject.task, Sort) or name in FOR_ANY_TASK:
-            verdict = mechanism(view)
-            counts = torch.stack([verdict.asked & verdict.held, verdict.asked], dim=2).sum(dim=1)
-            rows[f"mechanism {name}"] = counts.numpy()
+    for name, mechanism in mechanisms_of(traced.subject.task).items():
+        verdict = mechanism.verdict(traced)
+        counts = torch.stack([verdict.asked & verdict.held, verdict.asked], dim=2).sum(dim=1)
+        rows[name] = counts.numpy()
     return rows
 
 
-def mechanism_curves(gathered: Gathered) -> MechanismCurves:
-    shares: dict[str, dict[int, Share]] = {}
-    for name in MECHANISMS:
-        for length, rows in gathered.items():
-            if f"mechanism {name}" in rows:
-                shares.setdefault(name, {})[length] = share_of(*rows[f"mechanism {name}"].T)
-    return MechanismCurves(shares)
+def mechanism_curves(by_length: RowsByLength) -> MechanismCurves:
+    names = dict.fromkeys(name for rows in by_length.values() for name in rows)
+    return MechanismCurves(
+        {name: {n: share_of(*rows[name].T) for n, rows in by_length.items()} for name in names}
+    )
+
+
+def _panels(names: Sequence[str]) -> tuple[list[Mechanism], list[Mechanism]]:
+    """Of the named mechanisms those with a panel of their own, and those that are parts."""
+    every = [member() for member in Mechanism.kinds().values()]
+    chosen = [one for one in every if one.called in names]
+    return [one for one in chosen if not one.part_of], [one for one in chosen if one.part_of]
+
+
+def _title(mechanism: Mechanism) -> str:
+    words = mechanism.called.split("+")
+    return "+".join(word[:1].upper() + word[1:] for word in words) + f"\n{mechanism.where}"
+
+
+def mechanisms_figure(curves: MechanismCurves, trained_up_to: int | None) -> Figure:
+    """A panel per mechanism; its parts are drawn thinner."""
+    shown, parts = _panels(list(curves.shares))
+    figure = new_figure(3.5 * len(shown) + 0.6, 3.9)
+    panels: Any = figure.subplots(1, len(shown), squeeze=False, sharey=True)[0]
+    for panel, one in zip(panels, shown, strict=True):
+        draw_shares(panel, curves.shares[one.called], 0, one.whole)
+        own = [part for part in parts if part.part_of == one.called]
+        for number, part in enumerate(own):
+            look: dict[str, Any] = {"lw": 1.1, "ls": "--", "ms": 3.5}
+            draw_shares(panel, curves.shares[part.called], number + 1, part.part, **look)
+        if own:
+            panel.legend(frameon=False, fontsize=8, loc="best")
+        _finish(panel, one, trained_up_to)
+    panels[0].set_ylabel("held, % of positions")
+    return figure
+
+
+def mechanisms_comparison(comparison: Comparison) -> Figure:
+    """A panel per mechanism, a line per run."""
+    every = [run.parts["mechanisms"].shares for run in comparison.runs]
+    shown, _ = _panels([name for name in every[0] if all(name in one for one in every)])
+    figure = new_figure(3.5 * len(shown) + 0.6, 4.3)
+    panels: Any = figure.subplots(1, len(shown), squeeze=False, sharey=True)[0]
+    for panel, one in zip(panels, shown, strict=True):
+        for number, (run, shares) in enumerate(zip(comparison.runs, every, strict=True)):
+            draw_shares(panel, shares[one.called], number, run.about.name)
+        _finish(panel, one, comparison.trained_up_to)
+    panels[0].set_ylabel("held, % of positions")
+    legend_below(figure, panels, 4)
+    return figure
+
+
+def _finish(panel: Any, mechanism: Mechanism, trained_up_to: int | None) -> None:
+    tidy(panel, _title(mechanism), "input length")
+    mark_training(panel, trained_up_to)
+    percent_axis(panel)
+
+
+def shares_table(curves: MechanismCurves) -> Table:
+    lengths = sorted({n for shares in curves.shares.values() for n in shares})
+    rows = [
+        [(name,), *(_cell(shares[n]) for n in lengths)] for name, shares in curves.shares.items()
+    ]
+    return Table(["% of positions, by length", *map(str, lengths)], rows)
+
+
+def _cell(share: Share) -> tuple[str, ...]:
+    if share.share is None:
+        return "–", f"n {share.asked}"
+    low, high = share.interval
+    return f"{100 * share.share:.1f}", f"{100 * low:.1f}–{100 * high:.1f}", f"n {share.asked}"

@@ -1,52 +1,95 @@
-"""How often the mechanisms held in a run, kept beside its evaluations; reading it
-needs no model.
-"""
+"""How often the mechanisms held in a run, kept beside its evaluations; reading needs no torch."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from taskhint.system.errors import UserError
+from taskhint.system.errors import UserError, warn
 from taskhint.system.files import json_bytes, read_json, write_atomically
+from taskhint.system.lock import one_at_a_time
+from taskhint.system.settings import Settings, conform, to_json
 
 NAME = "mechanisms.json"
 
 
 @dataclass(frozen=True)
-class KeptShares:
-    """Shares by mechanism and length, and how many sequences of each length they come from."""
+class KeptShare(Settings):
+    """How often a mechanism held in so many sequences of one length."""
 
+    share: float
     examples: int
-    shares: dict[str, dict[int, float]]
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.share <= 1.0:
+            raise UserError("a share is not in 0..1")
+        if self.examples < 1:
+            raise UserError("a share of no sequences")
+
+
+@dataclass(frozen=True)
+class KeptShares(Settings):
+    """What was counted in the checkpoint of one step: shares by mechanism and length."""
+
+    step: int = 0
+    shares: dict[str, dict[int, KeptShare]] = field(default_factory=dict)
+
+    @classmethod
+    def from_older(cls, data: dict[str, Any]) -> dict[str, Any]:
+        """Older files name the sequences once for all."""
+        if "examples" not in data or not isinstance(data.get("shares"), dict):
+            return data
+        shares = {
+            name: {n: {"share": share, "examples": data["examples"]} for n, share in row.items()}
+            if isinstance(row, dict)
+            else row
+            for name, row in data["shares"].items()
+        }
+        return {"step": data.get("step", 0), "shares": shares}
+
+    def at(self, mechanism: str, length: int) -> KeptShare | None:
+        return self.shares.get(mechanism, {}).get(length)
+
+    def merged(self, older: KeptShares) -> KeptShares:
+        """Both together; of two shares the one of more sequences, of equally many this one."""
+        if older.step != self.step:
+            return self
+        shares = {}
+        for name in {**older.shares, **self.shares}:
+            row = {**older.shares.get(name, {}), **self.shares.get(name, {})}
+            shares[name] = {n: self._better(older, name, n) for n in sorted(row)}
+        return KeptShares(self.step, shares)
+
+    def _better(self, older: KeptShares, mechanism: str, length: int) -> KeptShare:
+        found = (self.at(mechanism, length), older.at(mechanism, length))
+        return max((share for share in found if share is not None), key=lambda one: one.examples)
 
 
 def save_shares(run: Path, step: int, examples: int, shares: dict[str, dict[int, float]]) -> None:
-    """Shares by mechanism and length."""
-    by_name = {
-        name: {str(n): share for n, share in sorted(row.items())} for name, row in shares.items()
+    """Keep shares by mechanism and length, beside those that were counted before at this step."""
+    counted = {
+        name: {n: KeptShare(share, examples) for n, share in row.items()}
+        for name, row in shares.items()
     }
-    write_atomically(
-        run / NAME, json_bytes({"step": step, "examples": examples, "shares": by_name})
-    )
+    with one_at_a_time(run / "evaluations"):
+        try:
+            older = load_shares(run)
+        except UserError as error:
+            warn(f"{error}; only what is counted now is kept")
+            older = KeptShares()
+        kept = KeptShares(step, counted).merged(older)
+        write_atomically(run / NAME, json_bytes(to_json(kept)))
 
 
 def load_shares(run: Path) -> KeptShares:
     """What was kept; nothing if nobody looked."""
     path = run / NAME
-    return _read(read_json(path), path) if path.exists() else KeptShares(0, {})
-
-
-def _read(data: Any, path: Path) -> KeptShares:
+    if not path.exists():
+        return KeptShares()
+    data = read_json(path)
     try:
-        examples = int(data["examples"])
-        shares = {
-            name: {int(n): float(x) for n, x in row.items()}
-            for name, row in data["shares"].items()
-        }
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise UserError(f"{path} is damaged: it does not hold shares of mechanisms") from None
-    if not all(0.0 <= share <= 1.0 for row in shares.values() for share in row.values()):
-        raise UserError(f"{path} is damaged: a share is not in 0..1")
-    return KeptShares(examples, shares)
+        found: KeptShares = conform(KeptShares, data, "the document")
+    except UserError as error:
+        raise UserError(f"{path} is damaged: {error}") from None
+    return found

@@ -14,7 +14,6 @@ from matplotlib.figure import Figure
 from taskhint.experiments.experiment import Panel
 from taskhint.experiments.findings import Finding
 from taskhint.system.drawing import COLOURS, MARKERS, legend_below, mark_training, new_figure, tidy
-from taskhint.tasks import Sort
 
 MOST_ACROSS = 4
 TICK_ROOM = 0.08  # of the longest length: ticks that are closer to the next are left out
@@ -133,9 +132,9 @@ def _draw_trivial(axes: Any, finding: Finding, panel: Panel) -> None:
     the input.
     """
     task = finding.experiment.arms[0].at(finding.scale).task
-    if panel.quantity == "min-finding" and isinstance(task, Sort):
+    if panel.quantity == "min-finding" and "minimum" in task.step_kinds:
         lengths = finding.experiment.lengths
-        shares = [100 * (1 - (1 - 1 / task.symbols) ** n) for n in lengths]
+        shares = [100 * (1 - (1 - 1 / task.vocab.symbols) ** n) for n in lengths]
         axes.plot(
             lengths,
             shares,

@@ -14,7 +14,8 @@ import numpy as np
 from taskhint.system.errors import UserError
 from taskhint.tasks.lengths import Lengths, Skewed
 from taskhint.tasks.random_bits import Ints, RandomBits
-from taskhint.tasks.task import Examples, Task, delimited
+from taskhint.tasks.steps import Step
+from taskhint.tasks.task import Examples, Flags, Task, delimited
 from taskhint.tasks.theory import OURS, Theory
 from taskhint.tasks.vocab import DELIMITER, NONE, PAD, Vocab
 
@@ -79,6 +80,15 @@ class Increment(DigitTask):
     theory: ClassVar[Theory | None] = Theory(
         False, False, "needs the digit of the place that is written", OURS
     )
+    step_kinds: ClassVar[tuple[str, ...]] = ("carry", "add one", "copy", "new digit")
+    error_kinds: ClassVar[tuple[str, ...]] = (
+        "dropped the carry",
+        "carried too far",
+        "neighbouring digit",
+        "other digit",
+        "not a digit",
+    )
+    usual_multiples: ClassVar[tuple[float, ...]] = (0.3, 0.5, 0.8, 1, 1.2, 1.5, 2)
 
     def make(self, bits: RandomBits, length: int) -> Examples:
         digits = self.numbers(bits, length)
@@ -108,6 +118,39 @@ class Increment(DigitTask):
             if distribution in shares
             else super().for_test(distribution)
         )
+
+    def step_kind(self, step: Step) -> str:
+        """A trailing 9 becomes 0, one is added, a digit is copied, or an overflow adds a digit."""
+        if step.number == len(step.inputs):
+            return "new digit"
+        nines = int(trailing_nines(np.array([step.inputs]))[0])
+        return "carry" if step.number < nines else "add one" if step.number == nines else "copy"
+
+    def error_kind(self, step: Step) -> str:
+        if step.predicted >= self.vocab.symbols:
+            return "not a digit"
+        digits = step.inputs[::-1]
+        own = digits[step.number] if step.number < len(digits) else None
+        if step.predicted == own:
+            return "dropped the carry"
+        if own is not None and step.predicted == (own + 1) % 10:
+            return "carried too far"
+        around = digits[max(0, step.number - 1) : step.number + 2]
+        return "neighbouring digit" if step.predicted in around else "other digit"
+
+    def key_kinds(self, sequences: Ints, inputs: int) -> dict[str, Flags]:
+        """The digit that decides the next one of the answer, the one that decided this one, ⊥."""
+        keys = np.arange(sequences.shape[1] - 1)
+        used = 2 * inputs - keys[inputs + 1 :, None]
+        kinds = {"digit needed next": used - 1, "digit just used": used, "⊥": inputs + 0 * used}
+        shape = (len(sequences), len(used), len(keys))
+        return {name: np.broadcast_to(keys == at, shape) for name, at in kinds.items()}
+
+    def chosen_places(self, sequence: Sequence[int], inputs: int) -> dict[str, int]:
+        """An answer with its last digit first mirrors the input."""
+        mirrored = 2 * inputs - inputs // 2
+        there = {"answer": mirrored} if inputs < mirrored < len(sequence) - 1 else {}
+        return {"input": inputs // 2, **there}
 
 
 @dataclass(frozen=True)

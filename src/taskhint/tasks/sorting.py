@@ -15,9 +15,12 @@ from taskhint.system.errors import UserError
 from taskhint.tasks.inputs import Inputs, Mixture
 from taskhint.tasks.lengths import MAX_LENGTH
 from taskhint.tasks.random_bits import Ints, RandomBits
+from taskhint.tasks.steps import Step
 from taskhint.tasks.task import Examples, Flags, SymbolTask, delimited
 from taskhint.tasks.theory import HUANG, ZHOU, Theory
 from taskhint.tasks.vocab import NONE
+
+PAPER_INPUT = (5, 17, 43, 78, 92)
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,15 @@ class Sort(SymbolTask):
     about: ClassVar[str] = "x1 .. xn ⊥ -> the same symbols in increasing order"
     theory: ClassVar[Theory | None] = Theory(
         True, True, "the next larger symbol, found by comparing counts", f"{HUANG}; {ZHOU}"
+    )
+    step_kinds: ClassVar[tuple[str, ...]] = ("minimum", "successor", "repeat", "end")
+    error_kinds: ClassVar[tuple[str, ...]] = (
+        "wrong minimum",
+        "moved on too early",
+        "repeated too often",
+        "skipped a symbol",
+        "went back",
+        "not in the input",
     )
 
     inputs: Inputs = Mixture()
@@ -36,6 +48,56 @@ class Sort(SymbolTask):
 
     def solve(self, prompt: Sequence[int]) -> list[int]:
         return sorted(prompt[:-1])
+
+    def usual_prompt(self) -> list[int]:
+        if self.symbols < max(PAPER_INPUT):
+            return self.worked_example()
+        return self.prompt(self.vocab.parse(PAPER_INPUT))
+
+    def step_kind(self, step: Step) -> str:
+        if step.before is None:
+            return "minimum"
+        if step.after is None:
+            return "end"
+        return "repeat" if step.right == step.before else "successor"
+
+    def error_kind(self, step: Step) -> str:
+        if step.predicted not in step.inputs:
+            return "not in the input"
+        if step.before is None:
+            return "wrong minimum"
+        if step.predicted == step.before:
+            return "repeated too often"
+        if step.predicted < step.before:
+            return "went back"
+        moved = min(symbol for symbol in step.inputs if symbol > step.before)
+        return "moved on too early" if step.predicted == moved else "skipped a symbol"
+
+    def key_kinds(self, sequences: Ints, inputs: int) -> dict[str, Flags]:
+        keys, queries = sequences[:, None, :-1], sequences[:, inputs + 1 : -1, None]
+        same, symbols, nothing = keys == queries, keys[:, :, :inputs], self.vocab.size
+        next_larger = np.where(symbols > queries, symbols, nothing).min(axis=2, keepdims=True)
+        ends = np.broadcast_to(keys == self.vocab.delimiter, same.shape)
+        return {"same symbol": same, "successor": keys == next_larger, "⊥": ends}
+
+    def chosen_places(self, sequence: Sequence[int], inputs: int) -> dict[str, int]:
+        """The middle symbol in order, and its last copy that the answer goes on from."""
+        middle = sorted(sequence[:inputs])[(inputs - 1) // 2]
+        copies = [k for k in range(inputs + 1, len(sequence) - 1) if sequence[k] == middle]
+        return {
+            "input": list(sequence).index(middle),
+            **({"answer": copies[-1]} if copies else {}),
+        }
+
+    def roles(self, sequence: Sequence[int], inputs: int, place: int) -> dict[str, int]:
+        token, following, smallest = sequence[place], sequence[place + 1], min(sequence[:inputs])
+        if place == inputs:
+            return {"minimum": smallest}
+        if place > inputs:
+            return {"token": token, "right next" if following == token else "successor": following}
+        larger = [symbol for symbol in sequence[:inputs] if symbol > token]
+        next_one = {"successor": min(larger)} if larger else {}
+        return {"token": token, **next_one, "minimum": smallest}
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from taskhint.system.settings import Family
 from taskhint.tasks.inputs import UNIFORM, Inputs, inputs_for_test
 from taskhint.tasks.lengths import Lengths, Skewed
 from taskhint.tasks.random_bits import Ints, RandomBits
+from taskhint.tasks.steps import Step
 from taskhint.tasks.theory import Theory
 from taskhint.tasks.vocab import DELIMITER, NONE, PAD, Vocab
 
@@ -86,6 +87,16 @@ class Task(Family):
     length_is: ClassVar[str] = "input symbols"
     theory: ClassVar[Theory | None] = None
 
+    # What probes ask of a task: here and in the last methods. The defaults fit any task.
+    step_kinds: ClassVar[tuple[str, ...]] = ("first", "later")
+    error_kinds: ClassVar[tuple[str, ...]] = (
+        "repeated the last one",
+        "skipped one",
+        "another input symbol",
+        "not in the input",
+    )
+    usual_multiples: ClassVar[tuple[float, ...]] = (0.25, 0.5, 1, 1.5, 2.5, 3.5, 5)
+
     lengths: Lengths
 
     @property
@@ -150,6 +161,58 @@ class Task(Family):
         if self.given:
             answer &= ~np.isin(examples.tokens, [self.vocab.mark(name) for name in self.given])
         return answer
+
+    @property
+    def usual_lengths(self) -> tuple[int, ...]:
+        """Lengths worth probing: multiples of the longest that training sees."""
+        shortest, longest = min(self.lengths.shares()), self.lengths.max_length
+        return tuple(
+            sorted({max(shortest, round(times * longest)) for times in self.usual_multiples})
+        )
+
+    def usual_prompt(self) -> list[int]:
+        """The prompt that is looked at token by token if a person gives none."""
+        return self.worked_example()
+
+    def step_kind(self, step: Step) -> str:
+        """Which of `step_kinds` a step of an answer is."""
+        return "later" if step.number else "first"
+
+    def error_kind(self, step: Step) -> str:
+        """Which of `error_kinds` a step is whose prediction is wrong."""
+        if step.predicted == step.before:
+            return "repeated the last one"
+        if step.predicted == step.after:
+            return "skipped one"
+        return "another input symbol" if step.predicted in step.inputs else "not in the input"
+
+    def key_kinds(self, sequences: Ints, inputs: int) -> dict[str, Flags]:
+        """Which tokens matter for an answer: (B, A, T) flags by the name of what they mark.
+
+        `sequences` are (B, T + 1) prompts and answers with ⊥ at place `inputs`. The A queries are
+        the places after ⊥ without the last one, from which nothing follows; the T keys are all
+        places but the last one. No key may be of two kinds.
+        """
+        keys, queries = sequences[:, None, :-1], sequences[:, inputs + 1 : -1, None]
+        same = keys == queries
+        wanted = (keys == sequences[:, inputs + 2 :, None]) & ~same
+        ends = np.broadcast_to(keys == self.vocab.delimiter, same.shape)
+        return {"same symbol": same & ~ends, "symbol needed next": wanted & ~ends, "⊥": ends}
+
+    def chosen_places(self, sequence: Sequence[int], inputs: int) -> dict[str, int]:
+        """Places to look at in one prompt with its answer: "input", and "answer" if there is one.
+
+        An answer place is one from which something follows.
+        """
+        answers = range(inputs + 1, len(sequence) - 1)
+        copies = [place for place in answers if sequence[place] == sequence[inputs // 2]]
+        after = copies[-1:] or list(answers)[len(answers) // 2 :][:1]
+        return {"input": inputs // 2, **({"answer": after[0]} if after else {})}
+
+    def roles(self, sequence: Sequence[int], inputs: int, place: int) -> dict[str, int]:
+        """The symbols that matter at a place of one prompt with its answer, by their role."""
+        roles = {"token": sequence[place]} if place != inputs else {}
+        return roles if place < inputs else {**roles, "right next": sequence[place + 1]}
 
 
 def hints_for(main: str) -> dict[str, type[Task]]:
