@@ -29,7 +29,7 @@ from taskhint.probe import (
     traces,
 )
 from taskhint.probe.mechanism import mechanisms_of
-from taskhint.probe.shares import share_of, wilson
+from taskhint.probe.shares import independent_positions, share_of, wilson
 from taskhint.probe.stages import stages
 from taskhint.probe.traced import trace_of_prompt
 from taskhint.runs.checkpoint import WEIGHTS
@@ -132,7 +132,7 @@ def test_an_attention_that_erases_the_copy_leaves_only_what_does_not_read_it() -
     )
     out[:SYMBOLS, CANDIDATES_HEAD, :SYMBOLS] = -torch.eye(SYMBOLS)
     curves = measure_mechanisms(Subject(decoder, TASK), KNOCKED_LENGTHS, 30).shares
-    assert all(share.interval[1] < 0.5 for share in curves["copy"].values())
+    assert all(share.high < 0.5 for share in curves["copy"].values())
     assert {share.share for share in curves["min-finding"].values()} == {1.0}
 
 
@@ -411,11 +411,14 @@ def test_wilson_is_scipys() -> None:
 
 
 def test_positions_of_one_sequence_are_not_counted_as_independent() -> None:
-    together = share_of([10, 0] * 20, [10] * 40)  # whole sequences hold or fail
-    apart = share_of([5] * 40, [10] * 40)
-    assert together.effective == pytest.approx(40, rel=0.03) and apart.effective == 40
-    mixed = share_of(np.random.default_rng(0).binomial(10, 0.5, 2000), [10] * 2000)
-    assert mixed.effective == pytest.approx(20_000, rel=0.1)
+    ten = np.full(40, 10.0)
+    together = independent_positions(np.array([10.0, 0.0] * 20), ten)  # all of one hold or fail
+    apart = independent_positions(np.full(40, 5.0), ten)
+    assert together == pytest.approx(40, rel=0.03) and apart == 40
+    mixed = np.random.default_rng(0).binomial(10, 0.5, 2000).astype(float)
+    assert independent_positions(mixed, np.full(2000, 10.0)) == pytest.approx(20_000, rel=0.1)
+    share = share_of([10, 0] * 20, [10] * 40)
+    assert (share.low, share.high) == wilson(0.5, together)
     assert share_of([0, 0], [0, 0]).share is None
 
 

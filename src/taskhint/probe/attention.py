@@ -15,8 +15,8 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from taskhint.data.dataset import fresh_examples
-from taskhint.probe.probe import About, Comparison, Looked, Probe, Shown, draw_means
-from taskhint.probe.shares import Means, means_of
+from taskhint.probe.probe import About, Comparison, Looked, Probe, Shown
+from taskhint.probe.shares import Means, draw_means, means_of
 from taskhint.probe.traced import Rows, RowsByLength, Subject, Traced, collect
 from taskhint.system.drawing import (
     BLUE,

@@ -16,8 +16,8 @@ from matplotlib.figure import Figure
 
 from taskhint.data.dataset import fresh_examples
 from taskhint.evaluation.exact import TOKENS_AT_ONCE, judge
-from taskhint.probe.probe import About, Comparison, Looked, Probe, Shown, draw_line
-from taskhint.probe.shares import wilson
+from taskhint.probe.probe import About, Comparison, Looked, Probe, Shown
+from taskhint.probe.shares import draw_line, wilson
 from taskhint.probe.traced import Subject
 from taskhint.system.drawing import COLOURS, legend_below, new_figure, tidy
 from taskhint.system.errors import UserError

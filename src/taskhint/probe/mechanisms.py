@@ -10,8 +10,8 @@ import torch
 from matplotlib.figure import Figure
 
 from taskhint.probe.mechanism import Mechanism, mechanisms_of
-from taskhint.probe.probe import About, Comparison, Looked, Probe, Shown, Table, draw_shares
-from taskhint.probe.shares import Share, share_of
+from taskhint.probe.probe import About, Comparison, Looked, Probe, Shown, Table
+from taskhint.probe.shares import Share, draw_shares, share_of
 from taskhint.probe.shares_file import save_shares
 from taskhint.probe.traced import Rows, RowsByLength, Subject, Traced, collect
 from taskhint.runs.run import Run
@@ -155,5 +155,5 @@ def shares_table(curves: MechanismCurves) -> Table:
 def _cell(share: Share) -> tuple[str, ...]:
     if share.share is None:
         return "–", f"n {share.asked}"
-    low, high = share.interval
-    return f"{100 * share.share:.1f}", f"{100 * low:.1f}–{100 * high:.1f}", f"n {share.asked}"
+    interval = f"{100 * share.low:.1f}–{100 * share.high:.1f}"
+    return f"{100 * share.share:.1f}", interval, f"n {share.asked}"

@@ -7,17 +7,14 @@ that derives from `Probe` and names its `kind` is registered by that; a probe of
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from matplotlib.figure import Figure
 
-from taskhint.probe.shares import Means, Share, means_of
+from taskhint.probe.shares import draw_means, means_of
 from taskhint.probe.traced import Rows, RowsByLength, Subject, Traced
 from taskhint.system.drawing import (
-    COLOURS,
-    MARKERS,
     legend_below,
     mark_training,
     new_figure,
@@ -156,54 +153,3 @@ class Probe(Family):
     def draw_compared(self, comparison: Comparison) -> list[Shown]:  # noqa: ARG002
         """Figures with several runs of one task."""
         return []
-
-
-def draw_shares(
-    panel: Any, shares: Mapping[int, Share], number: int, label: str, **style: Any
-) -> None:
-    """A share by length in percent with its interval; lengths without a position to ask are left
-    out.
-    """
-    asked = {n: share for n, share in shares.items() if share.share is not None}
-    points = [
-        (100 * (s.share or 0.0), 100 * s.interval[0], 100 * s.interval[1]) for s in asked.values()
-    ]
-    draw_line(panel, list(asked), points, number, label, **style)
-
-
-def draw_means(
-    panel: Any,
-    means: Mapping[int, Means],
-    number: int,
-    label: str,
-    scale: float = 1.0,
-    **style: Any,
-) -> None:
-    """Means by length with their intervals."""
-    points = [
-        tuple(scale * float(x) for x in (m.mean, m.mean - m.half, m.mean + m.half))
-        for m in means.values()
-    ]
-    draw_line(panel, list(means), points, number, label, **style)
-
-
-def draw_line(
-    panel: Any,
-    lengths: Sequence[int],
-    points: Sequence[tuple[float, ...]],
-    number: int,
-    label: str,
-    **style: Any,
-) -> None:
-    """Points are (value, low, high). The number chooses colour and marker."""
-    look: dict[str, Any] = {
-        "color": COLOURS[number % len(COLOURS)],
-        "marker": MARKERS[number % len(MARKERS)],
-        "ms": 4.5,
-        "lw": 1.6,
-        "label": label,
-    }
-    look |= style
-    panel.plot(lengths, [point[0] for point in points], **look)
-    low, high = [point[1] for point in points], [point[2] for point in points]
-    panel.fill_between(lengths, low, high, color=look["color"], alpha=0.15, lw=0)

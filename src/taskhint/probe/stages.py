@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 import torch
 from matplotlib.figure import Figure
 
-from taskhint.probe.probe import About, Looked, Probe, Shown, draw_shares
-from taskhint.probe.shares import Share, share_of
+from taskhint.probe.probe import About, Looked, Probe, Shown
+from taskhint.probe.shares import Share, draw_shares, share_of
 from taskhint.probe.traced import Rows, RowsByLength, Subject, Traced, collect, stand_out
 from taskhint.system.drawing import legend_below, mark_training, new_figure, percent_axis, tidy
 

@@ -16,7 +16,6 @@ from taskhint.probe.maps import Maps
 from taskhint.probe.mechanisms import Mechanisms
 from taskhint.probe.probe import About, Comparison, Excerpt, Looked, Probe, Shown
 from taskhint.probe.projections import ProjectionCharts
-from taskhint.probe.shares import Share
 from taskhint.probe.stages import Stages
 from taskhint.probe.traced import MAX_LENGTH, RowsByLength, Subject, collect
 from taskhint.runs.run import Run
@@ -68,8 +67,10 @@ class Study:
 
     def shown(self) -> list[Shown]:
         """Every figure."""
-        figures = (one.draw(self.found[kind], self.about) for kind, one in self.probes.items())
-        return [shown for some in figures for shown in some]
+        figures: list[Shown] = []
+        for kind, probe in self.probes.items():
+            figures += probe.draw(self.found[kind], self.about)
+        return figures
 
 
 def make_plan(
@@ -193,9 +194,7 @@ def compared_json(comparison: Comparison) -> dict[str, Any]:
 
 
 def as_json(value: Any) -> Any:
-    """Dataclasses, arrays and dicts as plain JSON values; shares with their intervals."""
-    if isinstance(value, Share):
-        return as_json(value.to_json())
+    """Dataclasses, arrays and dicts as plain JSON values, numbers with six digits."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {
             field.name: as_json(getattr(value, field.name)) for field in dataclasses.fields(value)
