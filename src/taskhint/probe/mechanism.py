@@ -41,8 +41,9 @@ class Mechanism(Family):
     """A step of an algorithm that can be seen in the stream. Derive and name a `kind`.
 
     `step` is the kind of answer step that it serves: only tasks with such steps have it; every
-    task has one that names none. `name` is what tables call it, and its panel says `where` it is
-    looked for. One that is `part_of` another, by name, is drawn in that one's panel as `part`.
+    task has one that names none. `name` is what tables call it (its kind, if none is given), and
+    its panel says `where` it is looked for. One that is `part_of` another, by name, is drawn in
+    that one's panel as `part`.
     """
 
     family: ClassVar[str] = "mechanism"
@@ -53,9 +54,9 @@ class Mechanism(Family):
     part_of: ClassVar[str] = ""
     part: ClassVar[str] = ""
 
-    @property
-    def called(self) -> str:
-        return self.name or self.kind
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.name = cls.__dict__.get("name") or cls.__dict__.get("kind", "")
 
     def has_meaning(self, task: Task) -> bool:
         return not self.step or self.step in task.step_kinds
@@ -203,4 +204,4 @@ def _moves(traced: Traced) -> Tensor:
 def mechanisms_of(task: Task) -> dict[str, Mechanism]:
     """Every mechanism that has a meaning for a task, by name."""
     every = (member() for member in Mechanism.kinds().values())
-    return {one.called: one for one in every if one.has_meaning(task)}
+    return {one.name: one for one in every if one.has_meaning(task)}

@@ -96,12 +96,12 @@ def mechanism_curves(by_length: RowsByLength) -> MechanismCurves:
 def _panels(names: Sequence[str]) -> tuple[list[Mechanism], list[Mechanism]]:
     """Of the named mechanisms those with a panel of their own, and those that are parts."""
     every = [member() for member in Mechanism.kinds().values()]
-    chosen = [one for one in every if one.called in names]
+    chosen = [one for one in every if one.name in names]
     return [one for one in chosen if not one.part_of], [one for one in chosen if one.part_of]
 
 
 def _title(mechanism: Mechanism) -> str:
-    words = mechanism.called.split("+")
+    words = mechanism.name.split("+")
     return "+".join(word[:1].upper() + word[1:] for word in words) + f"\n{mechanism.where}"
 
 
@@ -111,11 +111,11 @@ def mechanisms_figure(curves: MechanismCurves, trained_up_to: int | None) -> Fig
     figure = new_figure(3.5 * len(shown) + 0.6, 3.9)
     panels: Any = figure.subplots(1, len(shown), squeeze=False, sharey=True)[0]
     for panel, one in zip(panels, shown, strict=True):
-        draw_shares(panel, curves.shares[one.called], 0, one.whole)
-        own = [part for part in parts if part.part_of == one.called]
+        draw_shares(panel, curves.shares[one.name], 0, one.whole)
+        own = [part for part in parts if part.part_of == one.name]
         for number, part in enumerate(own):
             look: dict[str, Any] = {"lw": 1.1, "ls": "--", "ms": 3.5}
-            draw_shares(panel, curves.shares[part.called], number + 1, part.part, **look)
+            draw_shares(panel, curves.shares[part.name], number + 1, part.part, **look)
         if own:
             panel.legend(frameon=False, fontsize=8, loc="best")
         _finish(panel, one, trained_up_to)
@@ -131,7 +131,7 @@ def mechanisms_comparison(comparison: Comparison) -> Figure:
     panels: Any = figure.subplots(1, len(shown), squeeze=False, sharey=True)[0]
     for panel, one in zip(panels, shown, strict=True):
         for number, (run, shares) in enumerate(zip(comparison.runs, every, strict=True)):
-            draw_shares(panel, shares[one.called], number, run.about.name)
+            draw_shares(panel, shares[one.name], number, run.about.name)
         _finish(panel, one, comparison.trained_up_to)
     panels[0].set_ylabel("held, % of positions")
     legend_below(figure, panels, 4)
