@@ -64,7 +64,7 @@ def _run(arguments: Sequence[str] | None) -> None:
     if chosen.command not in COMMANDS:
         raise UserError(f"unknown command {chosen.command!r}; {nearest(chosen.command, COMMANDS)}")
     command = import_module(f"taskhint.cli.{chosen.command}")
-    options = _command_parser(chosen.command).parse_args(chosen.words)
+    options = _command_parser(chosen.command).parse_intermixed_args(chosen.words)
     import_all(options.imports)
     command.run(options)
 
