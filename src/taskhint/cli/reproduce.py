@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from taskhint.cli.arguments import Parser, add_scale, known_scale, whole
-from taskhint.cli.targets import find_experiments
 from taskhint.evaluation.curve import Score, load_curves
-from taskhint.experiments import EXPERIMENTS
+from taskhint.experiments import EXPERIMENTS, find_experiment
 from taskhint.experiments.experiment import Arm, Experiment
 from taskhint.experiments.findings import find_all
 from taskhint.experiments.marker import MARKER, read_marker, write_marker
@@ -20,6 +19,7 @@ from taskhint.report.experiment_page import finding_text
 from taskhint.report.page import write_report
 from taskhint.sweeps.local import Job, Measurement, run_jobs
 from taskhint.system.errors import UserError
+from taskhint.system.plugins import imported_objects, imported_value, split_target
 from taskhint.system.tables import text_table
 
 EXAMPLE = "taskhint reproduce hint tempered --seeds 3 --out reproduced"
@@ -52,6 +52,34 @@ def run(options: argparse.Namespace) -> None:
     if options.out is None:
         raise UserError("--out is needed: where runs and reports go")
     reproduce(names, scale, options.seeds, Path(options.out))
+
+
+def find_experiments(targets: Iterable[str], scale: Scale) -> list[Experiment]:
+    """Experiments by their names, `my_file.py:MY_EXPERIMENT`, or `all`."""
+    add_imported_experiments()
+    found: dict[str, Experiment] = {}
+    for target in targets:
+        split = split_target(target)
+        if target == "all":
+            chosen = [one for one in EXPERIMENTS.values() if scale in one.scales]
+        elif split is None:
+            chosen = [find_experiment(target)]
+        else:
+            chosen = [_added(imported_value(*split, Experiment))]
+        found |= {experiment.name: experiment for experiment in chosen}
+    return list(found.values())
+
+
+def add_imported_experiments() -> None:
+    """Those that imported files hold, so that reports find them by name."""
+    for experiment in imported_objects(Experiment):
+        _added(experiment)
+
+
+def _added(experiment: Experiment) -> Experiment:
+    if EXPERIMENTS.setdefault(experiment.name, experiment) != experiment:
+        raise UserError(f"there is another experiment {experiment.name!r}; choose another name")
+    return experiment
 
 
 def reproduce(names: Sequence[str], scale: Scale, seeds: int, out: Path) -> None:

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from taskhint.cli.arguments import Parser, add_scale, add_threads, known_scale, use_threads, whole
-from taskhint.cli.targets import find_target_recipe
-from taskhint.recipes.recipe import Hint, Recipe
+from taskhint.recipes import find_recipe
+from taskhint.recipes.recipe import Hint, Recipe, Scale
 from taskhint.system.errors import UserError, nearest
+from taskhint.system.files import read_json
+from taskhint.system.plugins import imported_value, split_target
 from taskhint.tasks.task import Task, hints_for
 
 EXAMPLE = "taskhint train sort/tempered --out runs/tempered --seed 1 --set model.width=256"
@@ -77,6 +79,21 @@ def wanted_recipe(options: argparse.Namespace) -> Recipe:
     from taskhint.runs.origin import branched
 
     return branched(recipe, Path(options.origin), Path(options.out))
+
+
+def find_target_recipe(target: str, scale: Scale) -> Recipe:
+    """`sort/tempered`, `my_file.py:my_recipe` or `recipe.json`."""
+    split = split_target(target)
+    if split is None and not target.endswith((".json", ".py")):
+        return find_recipe(target, scale)
+    if scale != "pocket":
+        raise UserError(f"--scale {scale} is for named recipes; {target} has the scale it says")
+    if split is not None:
+        recipe: Recipe = imported_value(*split, Recipe)
+        return recipe
+    if target.endswith(".py"):
+        raise UserError(f"{target} has no recipe's name; write {target}:NAME")
+    return Recipe.from_json(read_json(Path(target)), target)
 
 
 def with_hint(recipe: Recipe, kind: str) -> Recipe:
