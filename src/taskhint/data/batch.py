@@ -9,8 +9,9 @@ decoder computes nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -41,30 +42,40 @@ class Batch:
     # (examples,) which row of the given examples each one was, in the order of the groups
     rows: Ints
     ids: Tensor | None = None  # (N,) position ids, where they were drawn for training
+    next_ids: Tensor | None = None  # (N,) that of the token after each one
 
     def to(self, device: torch.device) -> Batch:
         """The same batch with its tensors on a device."""
-        scored = None if self.scored is None else self.scored.to(device)
-        return replace(
-            self,
-            tokens=self.tokens.to(device),
-            inputs=self.inputs.to(device),
-            targets=self.targets.to(device),
-            scored=scored,
-            ids=None if self.ids is None else self.ids.to(device),
-        )
+        moved: dict[str, Any] = {
+            f.name: value.to(device)
+            for f in fields(self)
+            if isinstance(value := getattr(self, f.name), Tensor)
+        }
+        return replace(self, **moved)
 
-    def with_drawn_ids(self, draw: Callable[[Ints, int], Ints | None]) -> Batch:
-        """With position ids for training: `draw` gets the rows of equally long examples and their
-        length.
+    def rectangles(self) -> Iterator[Tensor]:
+        """The tokens of each group, (B, T)."""
+        parts = self.tokens.split([group.count * group.length for group in self.groups])
+        for group, part in zip(self.groups, parts, strict=True):
+            yield part.view(group.count, group.length)
+
+    def with_drawn_ids(self, draw: Callable[[Ints, Ints], Ints | None]) -> Batch:
+        """With position ids for training: `draw` gets the rows and (B, T) tokens of equally long
+        examples and gives (B, T + 1) ids.
         """
         ends = np.cumsum([group.count for group in self.groups])[:-1]
         drawn = [
-            draw(rows, g.length)
-            for g, rows in zip(self.groups, np.split(self.rows, ends), strict=True)
+            draw(rows, tokens.numpy())
+            for tokens, rows in zip(self.rectangles(), np.split(self.rows, ends), strict=True)
         ]
-        found = [ids.ravel() for ids in drawn if ids is not None]
-        return replace(self, ids=torch.from_numpy(np.concatenate(found))) if found else self
+        found = [ids for ids in drawn if ids is not None]
+        if not found:
+            return self
+        own, following = (
+            torch.from_numpy(np.concatenate([ids[:, part].ravel() for ids in found]))
+            for part in (slice(None, -1), slice(1, None))
+        )
+        return replace(self, ids=own, next_ids=following)
 
     @property
     def scored_per_example(self) -> Ints:

@@ -21,6 +21,7 @@ from taskhint.model.initial import Draw, LearnedWeights
 from taskhint.model.places import Places, tail_index
 from taskhint.model.trace import Trace
 from taskhint.system.errors import UserError, nearest
+from taskhint.tasks.task import Task
 
 EMBEDDING_SIZE = (
     0.2  # standard deviation at the start; 0.02 or 1 need twice the updates at pocket scale
@@ -88,16 +89,23 @@ class Block(nn.Module):
 
 
 class Decoder(nn.Module):
-    """`heads` names the tasks; each has an unembedding of its own, the rest is shared."""
+    """`heads` are the tasks, or their names; each has an unembedding of its own, the rest is
+    shared.
 
-    def __init__(self, config: ModelConfig, vocab_size: int, heads: Sequence[str]) -> None:
+    Names are enough unless the position scheme reads tokens.
+    """
+
+    def __init__(self, config: ModelConfig, vocab_size: int, heads: Sequence[str | Task]) -> None:
         super().__init__()
+        config.normaliser.check_installed()
         self.config = config
+        self.tasks = {task.kind: task for task in heads if isinstance(task, Task)}
+        names = [head if isinstance(head, str) else head.kind for head in heads]
         self.embedding = nn.Embedding(vocab_size, config.width)
         self.positions = LearnedWeights(config.positions.weights(config))
         self.blocks = nn.ModuleList(Block(config, self.positions) for _ in range(config.depth))
         self.final_norm = _norm(config, "before")
-        self.heads = nn.ModuleDict({name: nn.Linear(config.width, vocab_size) for name in heads})
+        self.heads = nn.ModuleDict({name: nn.Linear(config.width, vocab_size) for name in names})
         self.to(getattr(torch, config.dtype))
 
     @torch.no_grad()
@@ -136,7 +144,8 @@ class Decoder(nn.Module):
         """
         if isinstance(batch, Tensor):
             return self._logits_of_tokens(batch, head, inputs)
-        places, tail = Places.of_batch(batch, self.config.positions), tail_index(batch)
+        places = Places.of_batch(batch, self.config.positions, self.task(head))
+        tail = tail_index(batch)
         x = self._embed(batch.tokens, places)
         symbols = self._symbols(batch)
         for block in self.blocks[:-1]:
@@ -150,7 +159,7 @@ class Decoder(nn.Module):
         self, tokens: Tensor, head: str | None, inputs: Tensor | int | None
     ) -> Tensor:
         rows, count = tokens.shape
-        places = self._places(tokens, inputs)
+        places = self._places(tokens, head, inputs)
         attend = attend_flat((Group(rows, count, count),), tail=False)
         x = self._embed(tokens.flatten(), places)
         for block in self.blocks:
@@ -167,7 +176,7 @@ class Decoder(nn.Module):
         never an input.
         """
         trace = Trace(len(tokens))
-        places = self._places(tokens, inputs)
+        places = self._places(tokens, head, inputs)
         x = self._embed(tokens.flatten(), places)
         trace.keep("embedding", x)
         for i, block in enumerate(self.blocks):
@@ -196,11 +205,15 @@ class Decoder(nn.Module):
     def _blocks(self) -> list[Block]:
         return [block for block in self.blocks if isinstance(block, Block)]
 
-    def _places(self, tokens: Tensor, inputs: Tensor | int | None) -> Places:
+    def task(self, head: str | None) -> Task | None:
+        """The task of a head, if the decoder was given it."""
+        return self.tasks.get(next(iter(self.heads)) if head is None else head)
+
+    def _places(self, tokens: Tensor, head: str | None, inputs: Tensor | int | None) -> Places:
         rows, count = tokens.shape
         each = torch.as_tensor(0 if inputs is None else inputs, device=tokens.device).expand(rows)
         return Places.of_rectangle(
-            each, count + 1, start=0, count=count, positions=self.config.positions
+            each, count + 1, 0, count, self.config.positions, self.task(head), tokens
         )
 
     def _symbols(self, batch: Batch) -> Symbols | None:

@@ -11,8 +11,7 @@ from torch import Tensor
 from taskhint.model.attention.paths import (
     Attend,
     Variant,
-    attend_general,
-    causal_attention,
+    attend_rectangle,
     rectangle_of_ids,
 )
 from taskhint.model.decoder import Decoder
@@ -41,14 +40,10 @@ class Cache:
         self._values[:, :, self._used : end] = v
         self._ids[:, self._used : end] = variant.seen.ids.view(rows, -1)
         self._used = end
-        k, v = self._keys[:, :, :end], self._values[:, :, :end]
-        if variant.is_plain:
-            found = causal_attention(q, k, v)
-        else:
-            ids = rectangle_of_ids(
-                variant.asking.ids, self._ids[:, :end], rows, variant.seen.equal_ids
-            )
-            found = attend_general(q, k, v, variant, *ids)[0]
+        ids = rectangle_of_ids(
+            variant.asking.ids, self._ids[:, :end], rows, variant.seen.equal_ids
+        )
+        found = attend_rectangle(q, self._keys[:, :, :end], self._values[:, :, :end], variant, ids)
         return found.transpose(1, 2).flatten(0, 1)
 
 
@@ -65,13 +60,20 @@ def greedy(
     rows, start = prompts.shape
     caches = [Cache(decoder, rows, start + count) for _ in range(decoder.config.depth)]
     attends: list[Attend] = [cache.attend for cache in caches]
-    answer = torch.empty(rows, count, dtype=torch.long, device=prompts.device)
-    new, done = prompts, 0
-    for i in range(count):
+    tokens = torch.empty(rows, start + count, dtype=torch.long, device=prompts.device)
+    tokens[:, :start] = prompts
+    done = 0
+    for end in range(start, start + count):
+        new = tokens[:, done:end]
         places = Places.of_rectangle(
-            inputs, sequence, done, new.shape[1], decoder.config.positions
+            inputs,
+            sequence,
+            done,
+            end - done,
+            decoder.config.positions,
+            decoder.task(head),
+            tokens[:, :end],
         )
-        answer[:, i] = decoder.step(new, head, places, attends).argmax(dim=1)
-        done += new.shape[1]
-        new = answer[:, i : i + 1]
-    return answer
+        tokens[:, end] = decoder.step(new, head, places, attends).argmax(dim=1)
+        done = end
+    return tokens[:, start:]

@@ -9,6 +9,8 @@ from torch import Tensor
 
 from taskhint.data.batch import Batch
 from taskhint.model.positions import Positions
+from taskhint.system.errors import UserError
+from taskhint.tasks.task import Task
 
 
 @dataclass(frozen=True)
@@ -16,8 +18,9 @@ class Places:
     """One entry per token, (N,) each.
 
     `ids` is what the position scheme goes by: the index, unless the scheme says otherwise.
-    `equal_ids`: examples with the same number of tokens have the same ids. `stream` (N, D) is what
-    queries are made of, for temperatures that ask.
+    `next_ids` is that of the token after each one, for schemes that ask. `equal_ids`: examples
+    with the same number of tokens have the same ids. `stream` (N, D) is what queries are made of,
+    for temperatures that ask.
     """
 
     index: Tensor  # 0 for the first token of an example
@@ -25,6 +28,7 @@ class Places:
     sequence: Tensor  # tokens of its whole example, prompt and answer
     ids: Tensor
     equal_ids: bool = True
+    next_ids: Tensor | None = None
     stream: Tensor | None = None
 
     def select(self, index: Tensor) -> Places:
@@ -34,13 +38,14 @@ class Places:
             inputs=self.inputs[index],
             sequence=self.sequence[index],
             ids=self.ids[index],
+            next_ids=None if self.next_ids is None else self.next_ids[index],
         )
 
     def with_stream(self, stream: Tensor) -> Places:
         return replace(self, stream=stream)
 
     @classmethod
-    def of_batch(cls, batch: Batch, positions: Positions) -> Places:
+    def of_batch(cls, batch: Batch, positions: Positions, task: Task | None = None) -> Places:
         device = batch.tokens.device
         index = torch.cat([torch.arange(g.length).repeat(g.count) for g in batch.groups]).to(
             device
@@ -49,18 +54,58 @@ class Places:
             [torch.full((g.count * g.length,), g.length + 1) for g in batch.groups]
         ).to(device)
         if batch.ids is not None:
-            return cls(index, batch.inputs, sequence, batch.ids, equal_ids=False)
-        return cls(index, batch.inputs, sequence, positions.test_ids(index, sequence))
+            return cls(index, batch.inputs, sequence, batch.ids, False, batch.next_ids)
+        if positions.reads_tokens:
+            parts = [_token_ids(positions, task, tokens, 0) for tokens in batch.rectangles()]
+            own, following = (torch.cat(part) for part in zip(*parts, strict=True))
+            return cls(index, batch.inputs, sequence, own, False, following)
+        return cls._by_index(index, batch.inputs, sequence, positions)
 
     @classmethod
     def of_rectangle(
-        cls, inputs: Tensor, sequence: int, start: int, count: int, positions: Positions
+        cls,
+        inputs: Tensor,
+        sequence: int,
+        start: int,
+        count: int,
+        positions: Positions,
+        task: Task | None = None,
+        tokens: Tensor | None = None,
     ) -> Places:
-        """Tokens start..start+count of B examples that are equally long; `inputs` is (B,)."""
+        """Tokens start..start+count of B examples that are equally long; `inputs` is (B,).
+
+        Schemes that read tokens need the task and all (B, start + count) tokens so far.
+        """
         rows = len(inputs)
         index = torch.arange(start, start + count, device=inputs.device).repeat(rows)
         whole = torch.full((rows * count,), sequence, device=inputs.device)
-        return cls(index, inputs.repeat_interleave(count), whole, positions.test_ids(index, whole))
+        each = inputs.repeat_interleave(count)
+        if positions.reads_tokens:
+            assert tokens is not None
+            own, following = _token_ids(positions, task, tokens, start)
+            return cls(index, each, whole, own, False, following)
+        return cls._by_index(index, each, whole, positions)
+
+    @classmethod
+    def _by_index(
+        cls, index: Tensor, inputs: Tensor, sequence: Tensor, positions: Positions
+    ) -> Places:
+        following = positions.test_ids(index + 1, sequence) if positions.reads_next() else None
+        own = positions.test_ids(index, sequence)
+        return cls(index, inputs, sequence, own, next_ids=following)
+
+
+def _token_ids(
+    positions: Positions, task: Task | None, tokens: Tensor, start: int
+) -> tuple[Tensor, Tensor]:
+    """Flat ids of (B, T) tokens from place `start` on, and those of the tokens after them."""
+    if task is None:
+        raise UserError(
+            f"positions {positions.kind!r} depend on the task: "
+            "make the Decoder with its tasks, not with their names"
+        )
+    ids = torch.from_numpy(positions.token_ids(tokens.cpu().numpy(), task)).to(tokens.device)
+    return ids[:, start:-1].flatten(), ids[:, start + 1 :].flatten()
 
 
 def tail_index(batch: Batch) -> Tensor:

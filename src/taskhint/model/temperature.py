@@ -5,11 +5,13 @@ Shapes: M queries, H heads, D width.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from taskhint.model.weights import Weight
+from taskhint.system.errors import UserError
 from taskhint.system.settings import Family
 
 if TYPE_CHECKING:
@@ -109,3 +111,82 @@ class _Logarithmic(TemperatureHook):
 
     def factor(self, places: Places) -> Tensor:
         return self.beta * self.settings.counted(places).to(self.beta.dtype).log()
+
+
+@dataclass(frozen=True)
+class SSMax(Temperature):
+    """Scalable softmax, s·ln n with a learned s for each head of each block (Nakanishi 2025)."""
+
+    kind: ClassVar[str] = "ssmax"
+
+    initial_scale: float = 0.43
+
+    def weights(self, model: ModelConfig) -> dict[str, Weight]:
+        return {"scale": Weight((model.heads,), mean=self.initial_scale)}
+
+    def bind(self, model: ModelConfig, weights: Mapping[str, Tensor]) -> TemperatureHook:  # noqa: ARG002
+        return _PerHead(weights["scale"])
+
+
+class _PerHead(TemperatureHook):
+    def __init__(self, scale: Tensor) -> None:
+        self.scale = scale
+
+    def factor(self, places: Places) -> Tensor:
+        return (places.index + 1).to(self.scale.dtype).log()[:, None] * self.scale
+
+
+@dataclass(frozen=True)
+class LogN(Temperature):
+    """Qwen's log-n scaling, max(1, ln n / ln L): nothing is learned, and up to L keys it is 1.
+
+    `train_length` is L in tokens, prompt and answer together.
+    """
+
+    kind: ClassVar[str] = "log-n"
+
+    train_length: int = 41
+
+    def __post_init__(self) -> None:
+        if self.train_length < 2:
+            raise UserError(f"model.temperature.train_length={self.train_length} is less than 2")
+
+    def factor(self, places: Places) -> Tensor:
+        return ((places.index + 1).log() / math.log(self.train_length)).clamp(min=1.0)
+
+
+@dataclass(frozen=True)
+class Adaptive(Temperature):
+    """δ + β·(ln n)^γ, where each query decides on β > 0 and γ for each head.
+
+    With `normaliser=entmax15` it is ASEntmax (Vasylenko et al. 2025): β = softplus(w·x) and γ =
+    `gamma_range`·tanh(w'·x), of the vector x that the query is made of. As in their code, n counts
+    one more than the visible keys, so that ln n > 0.
+    """
+
+    kind: ClassVar[str] = "adaptive"
+    reads_stream: ClassVar[bool] = True
+
+    delta: float = 1.0
+    gamma_range: float = 2.0
+
+    def weights(self, model: ModelConfig) -> dict[str, Weight]:
+        each = Weight((model.heads, model.width), std=(3 * model.width) ** -0.5)
+        return {"beta.weight": each, "gamma.weight": each}
+
+    def bind(self, model: ModelConfig, weights: Mapping[str, Tensor]) -> TemperatureHook:  # noqa: ARG002
+        return _Adaptive(self, weights["beta.weight"], weights["gamma.weight"])
+
+
+class _Adaptive(TemperatureHook):
+    def __init__(self, settings: Adaptive, beta: Tensor, gamma: Tensor) -> None:
+        self.settings, self.beta, self.gamma = settings, beta, gamma
+
+    def factor(self, places: Places) -> Tensor:
+        from torch.nn import functional
+
+        assert places.stream is not None
+        beta = functional.softplus(functional.linear(places.stream, self.beta))
+        gamma = self.settings.gamma_range * functional.linear(places.stream, self.gamma).tanh()
+        logarithm = (places.index + 2).to(beta.dtype).log()[:, None]
+        return self.settings.delta + beta * logarithm**gamma

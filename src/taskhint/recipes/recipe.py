@@ -145,6 +145,8 @@ class Recipe(Settings):
                 raise UserError(
                     f"hint {hint.kind!r} has another vocabulary than task {self.task.kind!r}"
                 )
+        for task in self.tasks:
+            self.model.positions.check_task(task)
 
     @property
     def tasks(self) -> tuple[Task, ...]:

@@ -228,7 +228,7 @@ class Untouched:
 
 
 def _decoder(recipe: Recipe) -> Decoder:
-    return Decoder(recipe.model, recipe.task.vocab.size, [task.kind for task in recipe.tasks])
+    return Decoder(recipe.model, recipe.task.vocab.size, recipe.tasks)
 
 
 def weight_shapes(recipe: Recipe) -> Wanted:

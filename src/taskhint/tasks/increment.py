@@ -53,6 +53,11 @@ class DigitTask(Task):
     def worked_example(self) -> list[int]:
         return self.prompt([1, 2, 9])
 
+    def steps_from_delimiter(self, tokens: Ints) -> Ints:
+        """(B, T) how far each token stands behind ⊥; negative before it."""
+        delimiter = (tokens == self.vocab.delimiter).argmax(axis=1)
+        return np.arange(tokens.shape[1]) - delimiter[:, None]
+
 
 def trailing_nines(digits: Ints) -> Ints:
     """(B,) how many 9s end each number."""
@@ -106,6 +111,10 @@ class Increment(DigitTask):
 
     def solve(self, prompt: Sequence[int]) -> list[int]:
         return _digits_plus_one(prompt[:-1])
+
+    def coupled(self, tokens: Ints) -> Ints:
+        """A digit of the number and the one that answers it: both are as far from ⊥."""
+        return np.abs(self.steps_from_delimiter(tokens))
 
     @property
     def distributions(self) -> tuple[str, ...]:
@@ -184,6 +193,11 @@ class Carry(DigitTask):
             carry, digit = divmod(digit + carry, 10)
             answer += [digit, self.vocab.mark(CARRY_MARK), carry]
         return [*answer, 1, self.vocab.mark(CARRY_MARK), 0] if carry else answer
+
+    def coupled(self, tokens: Ints) -> Ints:
+        """A digit of the number, the one that answers it, and its mark and carry."""
+        steps = self.steps_from_delimiter(tokens)
+        return np.where(steps > 0, (steps + 2) // 3, -steps)
 
 
 def _digits_plus_one(digits: Sequence[int]) -> list[int]:

@@ -154,6 +154,15 @@ class Task(Family):
             for field in fields(self)
         )
 
+    def coupled(self, tokens: Ints) -> Ints:  # noqa: ARG002
+        """(B, T) tokens -> (B, T) which of them belong together, for `positions=coupling`.
+
+        Tokens that belong together have the same number, from 1 on; 0 is for one without company.
+        A row is a whole prompt and as much of an answer as there is; -1 stands for a token that is
+        still to come. So a number may depend on the prompt and on the index, not on the answer.
+        """
+        raise UserError(f"task {self.kind!r} does not say which tokens belong together")
+
     def scored(self, examples: Examples) -> Flags:
         """(B, T) true where the token must be predicted."""
         place = np.arange(examples.tokens.shape[1])

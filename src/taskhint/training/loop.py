@@ -235,9 +235,9 @@ def batch_for(recipe: Recipe, step: int) -> Batch:
     indices = dataset.places(turn * recipe.batch_size, recipe.batch_size)
     batch = make_batch(task, dataset.examples(indices))
 
-    def drawn_ids(rows: Ints, length: int) -> Ints | None:
+    def drawn_ids(rows: Ints, tokens: Ints) -> Ints | None:
         bits = RandomBits(recipe.seed, POSITION_STREAM, step * recipe.batch_size + rows)
-        return recipe.model.positions.draw(bits, length)
+        return recipe.model.positions.training_ids(bits, tokens, task)
 
     return batch.with_drawn_ids(drawn_ids)
 

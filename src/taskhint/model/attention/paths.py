@@ -3,11 +3,14 @@ they support.
 
 | way | file | what it supports |
 |---|---|---|
-| by symbol counts | symbol_counts.py | softmax, no bias, block 0, no positions, no gradient |
+| by symbol counts | symbol_counts.py | softmax, no bias, block 0, no positions, no gradient, CPU |
 | packed | packed.py | softmax, no bias, at most LONGEST tokens, gradient, CPU |
 | varlen | varlen.py | softmax, no bias, CUDA, bfloat16 |
 | torch's own, group by group | here | softmax, no bias |
-| general, group by group | here | everything |
+| general, group by group, in blocks of queries | here | everything |
+
+What turns queries and keys (RoPE) or adds to embeddings leaves logits alone: it takes all ways but
+the first.
 
 Shapes: N tokens, M queries (N, or the tail positions only), H heads, K head width; B examples of T
 tokens, A queries.
@@ -15,7 +18,7 @@ tokens, A queries.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -27,6 +30,9 @@ from taskhint.data.batch import Group
 from taskhint.model.attention.packed import LONGEST, PackedAttention, hidden_keys, spans, visible
 from taskhint.model.normaliser import Normaliser, Softmax
 from taskhint.model.places import Places
+
+PAIRS_AT_ONCE = 1 << 18  # pairs of a query and a key for which the general way holds logits
+LARGEST_MASK = 1 << 24  # entries of the mask that torch's own attention takes at once
 
 
 class Variant(NamedTuple):
@@ -63,7 +69,7 @@ def attend_flat(groups: tuple[Group, ...], *, tail: bool) -> Attend:
             from taskhint.model.attention.varlen import varlen_attend
 
             return varlen_attend(q, kv, scale, groups, tail)
-        if short and not q.is_cuda:
+        if short and q.device.type == "cpu":
             return PackedAttention.apply(q, kv, scale, groups, tail)  # type: ignore[no-untyped-call]
         return attend_by_group(q, kv, scale, groups, tail)
 
@@ -96,15 +102,18 @@ def attend_by_group(
     ):
         ids = rectangle_of_ids(of_queries, of_keys, g.count, variant.seen.equal_ids)
         found.append(
-            _rows_of(g.count, part, both, partial(_attend_variant, variant=variant, ids=ids))
+            _rows_of(g.count, part, both, partial(attend_in_blocks, variant=variant, ids=ids))
         )
     return torch.cat(found)
 
 
-def _attend_variant(
+def attend_rectangle(
     q: Tensor, k: Tensor, v: Tensor, variant: Variant, ids: tuple[Tensor, Tensor]
 ) -> Tensor:
-    return attend_general(q, k, v, variant, *ids)[0]
+    """(B, H, A, K) scaled queries, (B, H, T, K) keys and values of equally long examples."""
+    if variant.is_plain:
+        return causal_attention(q, k, v)
+    return attend_in_blocks(q, k, v, variant, ids)
 
 
 def _rows_of(
@@ -130,6 +139,36 @@ def rectangle_of_ids(
     )
 
 
+def attend_in_blocks(
+    q: Tensor, k: Tensor, v: Tensor, variant: Variant, ids: tuple[Tensor, Tensor]
+) -> Tensor:
+    """As `attend_general`, some queries at a time, so that memory does not grow with the square of
+    the length.
+    """
+    rows, keys = len(q), k.shape[2]
+    if rows > 1 and rows * keys > PAIRS_AT_ONCE:
+        query_ids, key_ids = (of.expand(rows, -1, -1, -1) for of in ids)
+        halves = (slice(None, rows // 2), slice(rows // 2, None))
+        return torch.cat(
+            [
+                attend_in_blocks(q[h], k[h], v[h], variant, (query_ids[h], key_ids[h]))
+                for h in halves
+            ]
+        )
+    found = []
+    for asking, end in query_blocks(q.shape[2], keys, max(1, PAIRS_AT_ONCE // (rows * keys))):
+        some = q[:, :, asking], k[:, :, :end], v[:, :, :end]
+        found.append(attend_general(*some, variant, ids[0][:, :, asking], ids[1][..., :end])[0])
+    return torch.cat(found, dim=2) if len(found) > 1 else found[0]
+
+
+def query_blocks(queries: int, keys: int, size: int) -> Iterator[tuple[slice, int]]:
+    """Some of the last positions at a time, each with the number of keys that they may see."""
+    for start in range(0, queries, size):
+        stop = min(start + size, queries)
+        yield slice(start, stop), keys - queries + stop
+
+
 def attend_general(
     q: Tensor, k: Tensor, v: Tensor, variant: Variant, query_ids: Tensor, key_ids: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -139,7 +178,9 @@ def attend_general(
     logits = q @ k.transpose(2, 3)
     if variant.bias is not None:
         logits = logits + variant.bias(query_ids, key_ids).to(logits.dtype)
-    logits = logits + hidden_keys(*logits.shape[2:], logits.dtype, logits.device)
+    # Masks of long examples are not worth keeping.
+    mask = hidden_keys if logits.shape[3] <= LONGEST else hidden_keys.__wrapped__
+    logits = logits + mask(*logits.shape[2:], logits.dtype, logits.device)
     weights = variant.normaliser.weights(logits)
     return weights @ v, logits, weights
 
@@ -148,9 +189,17 @@ def causal_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """(B, H, A, K) queries, (B, H, T, K) keys and values; the last query sees all keys, the one
     before one less.
     """
-    if q.shape[2] == 1:
+    queries, keys = q.shape[2], k.shape[2]
+    if queries == 1:
         return functional.scaled_dot_product_attention(q, k, v, scale=1.0)
-    if q.shape[2] == k.shape[2]:
+    if queries == keys:
         return functional.scaled_dot_product_attention(q, k, v, is_causal=True, scale=1.0)
-    mask = visible(q.shape[2], k.shape[2], q.device)
-    return functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=1.0)
+    found = []
+    for asking, end in query_blocks(queries, keys, max(1, LARGEST_MASK // keys)):
+        mask = visible(asking.stop - asking.start, end, q.device)
+        found.append(
+            functional.scaled_dot_product_attention(
+                q[:, :, asking], k[:, :, :end], v[:, :, :end], attn_mask=mask, scale=1.0
+            )
+        )
+    return torch.cat(found, dim=2) if len(found) > 1 else found[0]

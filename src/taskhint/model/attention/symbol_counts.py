@@ -33,7 +33,7 @@ def attend_by_counts(
     if (
         short
         or torch.is_grad_enabled()
-        or tokens.is_cuda
+        or tokens.device.type != "cpu"
         or q.dtype not in (torch.float32, torch.float64)
     ):
         return None

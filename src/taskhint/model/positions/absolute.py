@@ -52,7 +52,7 @@ class _Table(PositionHooks):
         longest = int(places.ids.max()) + 1
         if longest > len(self.table):
             raise UserError(
-                f"a sequence of {longest} tokens is longer than the {len(self.table)} learned "
+                f"place {longest} of a sequence is beyond the {len(self.table)} learned "
                 "positions of this model"
             )
         return x + functional.embedding(places.ids, self.table)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from taskhint.model.config import ModelConfig
     from taskhint.model.places import Places
+    from taskhint.tasks.task import Task
 
 
 class PositionHooks:
@@ -43,7 +44,8 @@ class PositionHooks:
         """Position ids of queries, (B, 1, A, 1), and keys, (B, 1, 1, T) -> what is added to the
         scaled logits.
 
-        Anything that broadcasts to (B, H, A, T). B is 1 where all examples have the same ids.
+        Anything that broadcasts to (B, H, A, T). B is 1 where all examples have the same ids. Keys
+        that a query may not see are hidden afterwards: what is added there must be finite.
         """
         raise NotImplementedError
 
@@ -68,9 +70,14 @@ class Positions(Family, PositionHooks):
     reads_sequence: ClassVar[bool] = (
         False  # whether `test_ids` looks at the number of tokens in the whole example
     )
+    takes_ids: ClassVar[bool] = True  # whether the hooks go by `places.ids`
+    reads_tokens: ClassVar[bool] = False  # whether ids come from `token_ids`, not from `test_ids`
 
     def check(self, model: ModelConfig) -> None:
         """Refuse a model that the scheme cannot serve, with a UserError."""
+
+    def check_task(self, task: Task) -> None:
+        """Refuse a task that the scheme cannot serve, with a UserError."""
 
     def weights(self, model: ModelConfig) -> dict[str, Weight]:  # noqa: ARG002
         return {}
@@ -82,8 +89,12 @@ class Positions(Family, PositionHooks):
         """The hooks of a block, with the weights of the model and of the block."""
         return self
 
+    def reads_next(self) -> bool:
+        """Whether the hooks look at `places.next_ids`: where the token after each one stands."""
+        return False
+
     def draw(self, bits: RandomBits, length: int) -> Ints | None:  # noqa: ARG002
-        """(B, length) position ids of training examples, from random bits; None for
+        """(B, length) position ids of whole training examples, from random bits; None for
         0, 1, 2, ...
         """
         return None
@@ -93,6 +104,18 @@ class Positions(Family, PositionHooks):
         tokens.
         """
         return index
+
+    def token_ids(self, tokens: Ints, task: Task) -> Ints:
+        """(B, T) tokens -> (B, T + 1) position ids outside training, where `reads_tokens`.
+
+        The last one is that of the token still to come. A prompt is always whole; an id may not
+        depend on tokens of the answer that stand after it.
+        """
+        raise NotImplementedError
+
+    def training_ids(self, bits: RandomBits, tokens: Ints, task: Task) -> Ints | None:  # noqa: ARG002
+        """(B, T) tokens -> (B, T + 1) position ids in training; None if they are as in a test."""
+        return self.draw(bits, tokens.shape[1] + 1)
 
 
 @dataclass(frozen=True)
