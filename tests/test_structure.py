@@ -22,6 +22,7 @@ ROOMS = [
     "experiments",
     "sweeps",
     "report",
+    "explore",
     "cli",
 ]
 

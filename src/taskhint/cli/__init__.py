@@ -25,6 +25,7 @@ COMMANDS = {
     "export": "copy a run's weights and recipe without the optimiser's state",
     "construct": "write a model that sorts by construction, as a run like any other",
     "probe": "look inside runs: bases, projections, mechanisms, attention, first errors",
+    "explore": "a page that shows models thinking, token by token, and lets you intervene",
     "reproduce": "run experiments on all cores and report on them; without a name, list them",
     "report": "one HTML file with the curves and tables of every evaluated run below DIR",
     "demo": "train plain, tempered and hinted models, compare them by length, write a report",
@@ -43,6 +44,7 @@ examples:
   taskhint solve runs/tempered 5 17 43 17
   taskhint construct --out runs/constructed --max-length 5000
   taskhint probe runs/tempered runs/constructed --out inside --input "5 17 43 78 92"
+  taskhint explore runs/tempered runs/constructed
   taskhint reproduce hint tempered --out reproduced
   taskhint report runs --out report.html
 

@@ -8,7 +8,7 @@ positions, B examples, T tokens of each, D width, V symbols.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -17,21 +17,16 @@ from taskhint.data.batch import Batch, Group
 from taskhint.model.attention.layer import Attention, Symbols
 from taskhint.model.attention.paths import Attend, attend_flat
 from taskhint.model.config import ModelConfig
+from taskhint.model.edits import Edit
 from taskhint.model.initial import Draw, LearnedWeights
 from taskhint.model.places import Places, tail_index
-from taskhint.model.trace import Trace
+from taskhint.model.trace import Keep, Trace, check_edits, keep_nothing, trace_names
 from taskhint.system.errors import UserError, nearest
 from taskhint.tasks.task import Task
 
 EMBEDDING_SIZE = (
     0.2  # standard deviation at the start; 0.02 or 1 need twice the updates at pocket scale
 )
-
-Keep = Callable[[str, Tensor], None]
-
-
-def _ignore(name: str, value: Tensor) -> None:
-    """Nobody asked for a trace."""
 
 
 class Mlp(nn.Module):
@@ -71,21 +66,18 @@ class Block(nn.Module):
         attend: Attend,
         tail: Tensor | None = None,
         symbols: Symbols | None = None,
-        keep: Keep = _ignore,
+        keep: Keep = keep_nothing,
     ) -> Tensor:
         """(N, D) -> (N, D), or (M, D) of the tail positions only. `symbols`: what x was taken
         from, if that is so.
         """
         read = self.before_attention(x if symbols is None else symbols.table)
-        gathered = self.attention(read, places, attend, tail, symbols)
-        keep("attention.out", gathered)
-        x = (x if tail is None else x.index_select(0, tail)) + gathered
-        keep("after_attention", x)
+        gathered = self.attention(read, places, attend, tail, symbols, keep)
+        x = x if tail is None else x.index_select(0, tail)
+        x = keep("after_attention", x + keep("attention.out", gathered))
         if self.mlp is not None and self.before_mlp is not None:
-            x = x + self.mlp(self.before_mlp(x))
-        x = self.after(x)
-        keep("after_mlp", x)
-        return x
+            x = x + keep("mlp.out", self.mlp(self.before_mlp(x)))
+        return keep("after_mlp", self.after(x))
 
 
 class Decoder(nn.Module):
@@ -167,22 +159,27 @@ class Decoder(nn.Module):
         return self.head(head)(self.final_norm(x)).unflatten(0, (rows, -1))
 
     def trace(
-        self, tokens: Tensor, head: str | None = None, inputs: Tensor | int | None = None
+        self,
+        tokens: Tensor,
+        head: str | None = None,
+        inputs: Tensor | int | None = None,
+        edits: Sequence[Edit] = (),
     ) -> Trace:
         """Every intermediate of (B, T) tokens; `inputs` is the number of symbols before ⊥, of each
-        example or of all.
+        example or of all. `edits` change values on the way.
 
         The whole sequence counts one token more than is given, as in training: the last one is
         never an input.
         """
-        trace = Trace(len(tokens))
+        check_edits(edits, trace_names(self.config.depth, self.config.mlp_width > 0))
+        trace = Trace(
+            len(tokens), edits, lambda other, n: self.trace(tokens.new_tensor([other]), head, n)
+        )
         places = self._places(tokens, head, inputs)
-        x = self._embed(tokens.flatten(), places)
-        trace.keep("embedding", x)
+        x = trace.keep("embedding", self._embed(tokens.flatten(), places))
         for i, block in enumerate(self.blocks):
-            x = block(x, places, trace.attend(i), keep=_prefixed(trace, f"blocks.{i}."))
-        x = self.final_norm(x)
-        trace.keep("final", x)
+            x = block(x, places, trace.attend(i), keep=trace.keep_in(i))
+        x = trace.keep("final", self.final_norm(x))
         trace.keep("logits", self.head(head)(x))
         return trace
 
@@ -232,7 +229,3 @@ class Decoder(nn.Module):
 
     def _embed(self, tokens: Tensor, places: Places) -> Tensor:
         return self._blocks()[0].attention.hooks().add(self.embedding(tokens), places)
-
-
-def _prefixed(trace: Trace, prefix: str) -> Keep:
-    return lambda name, value: trace.keep(prefix + name, value)

@@ -5,34 +5,50 @@ Shapes: B examples, T tokens, D width, H heads, V symbols. Blocks count from 0.
 | name | shape | what |
 |---|---|---|
 | embedding | (B, T, D) | token vectors, with positions if there are any |
+| blocks.{i}.attention.scale | (B, T, 1 or H) | what logits are multiplied with: temperature / √K |
 | blocks.{i}.attention.logits | (B, H, T, T) | scaled; -inf where a key may not be seen |
 | blocks.{i}.attention.weights | (B, H, T, T) | after the softmax |
+| blocks.{i}.attention.heads | (B, T, H, K) | what each head gathers, before the map back |
 | blocks.{i}.attention.out | (B, T, D) | what attention adds to the stream |
 | blocks.{i}.after_attention | (B, T, D) | the stream before the MLP ("pre") |
+| blocks.{i}.mlp.out | (B, T, D) | what the MLP adds to the stream, if there is one |
 | blocks.{i}.after_mlp | (B, T, D) | the stream after the MLP ("post") |
 | final | (B, T, D) | the stream that the head reads, after the last norm |
 | logits | (B, T, V) | the head's output |
+
+An edit (edits.py) changes the value of any name but attention's logits and weights; the pass goes
+on with what it made of it. K is the head width.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from torch import Tensor
 
 from taskhint.model.attention.paths import Attend, Variant, attend_general, rectangle_of_ids
-from taskhint.system.errors import nearest
+from taskhint.model.edits import Edit, Other
+from taskhint.system.errors import UserError, nearest
+
+Keep = Callable[[str, Tensor], Tensor]
+"""A name and a value of all flat tokens -> the value with which the pass goes on."""
 
 
-def trace_names(depth: int) -> list[str]:
-    """Every name that a trace of a decoder of this depth holds, in the order of the
-    forward pass.
-    """
+def keep_nothing(name: str, value: Tensor) -> Tensor:  # noqa: ARG001
+    """Nobody asked for a trace."""
+    return value
+
+
+def trace_names(depth: int, mlp: bool = True) -> list[str]:
+    """Every name that a trace holds, in the order of the forward pass; `mlp`: blocks have one."""
     parts = (
+        "attention.scale",
         "attention.logits",
         "attention.weights",
+        "attention.heads",
         "attention.out",
         "after_attention",
+        *(("mlp.out",) if mlp else ()),
         "after_mlp",
     )
     return [
@@ -46,13 +62,24 @@ def trace_names(depth: int) -> list[str]:
 class Trace(Mapping[str, Tensor]):
     """Values by name; see the table above."""
 
-    def __init__(self, rows: int) -> None:
+    def __init__(self, rows: int, edits: Sequence[Edit], other: Other) -> None:
         self._rows = rows
+        self._edits = edits
+        self._other = other
         self._values: dict[str, Tensor] = {}
 
-    def keep(self, name: str, flat: Tensor) -> None:
-        """Keep a value of all flat tokens, (B * T, ...)."""
-        self._values[name] = flat.unflatten(0, (self._rows, -1))
+    def keep(self, name: str, flat: Tensor) -> Tensor:
+        """Keep a value of all flat tokens, (B * T, ...), after the edits that are made there."""
+        value = flat.unflatten(0, (self._rows, -1))
+        for edit in self._edits:
+            if edit.at == name:
+                value = edit.change(value, self._other)
+        self._values[name] = value
+        return value.flatten(0, 1)
+
+    def keep_in(self, block: int) -> Keep:
+        """Keeps values under the names of a block."""
+        return lambda name, value: self.keep(f"blocks.{block}.{name}", value)
 
     def attend(self, block: int) -> Attend:
         """Plain causal attention that keeps its logits and weights."""
@@ -66,7 +93,8 @@ class Trace(Mapping[str, Tensor]):
             found, logits, weights = attend_general(q, k, v, variant, *ids)
             self._values[f"blocks.{block}.attention.logits"] = logits
             self._values[f"blocks.{block}.attention.weights"] = weights
-            return found.transpose(1, 2).flatten(0, 1)
+            gathered = found.transpose(1, 2).flatten(0, 1)
+            return self.keep(f"blocks.{block}.attention.heads", gathered)
 
         return attend
 
@@ -80,3 +108,14 @@ class Trace(Mapping[str, Tensor]):
 
     def __len__(self) -> int:
         return len(self._values)
+
+
+def check_edits(edits: Sequence[Edit], names: Sequence[str]) -> None:
+    """Refuse an edit of a value that the pass does not have, or that cannot be changed."""
+    allowed = [n for n in names if not n.endswith(("attention.logits", "attention.weights"))]
+    for edit in edits:
+        if edit.at not in allowed:
+            raise UserError(
+                f"edit {edit.kind!r}: {edit.at!r:.60} is no value of this model that an edit can "
+                f"change; {nearest(edit.at, allowed)}"
+            )

@@ -21,6 +21,7 @@ from taskhint.model.config import ModelConfig
 from taskhint.model.initial import Draw, LearnedWeights
 from taskhint.model.places import Places
 from taskhint.model.positions import PositionHooks
+from taskhint.model.trace import Keep, keep_nothing
 
 
 class Symbols(NamedTuple):
@@ -62,6 +63,7 @@ class Attention(nn.Module):
         attend: Attend,
         tail: Tensor | None = None,
         symbols: Symbols | None = None,
+        keep: Keep = keep_nothing,
     ) -> Tensor:
         """(N, D) -> (M, D): what each query position gathers. With `tail`, only those positions
         ask.
@@ -73,7 +75,7 @@ class Attention(nn.Module):
         config = self.config
         w_query, w_rest = self.qkv.split([self.inner, 2 * self.inner])
         asking = places if tail is None else places.select(tail)
-        scale = self._scale(x, asking, tail)
+        scale = keep("attention.scale", self._scale(x, asking, tail))
         kv = functional.linear(x, w_rest)
         q = functional.linear(
             x if tail is None or symbols is not None else x.index_select(0, tail), w_query
