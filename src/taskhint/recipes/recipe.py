@@ -12,8 +12,9 @@ from typing import Any, ClassVar, Literal, get_args
 from taskhint.model.config import ModelConfig
 from taskhint.recipes.curriculum import Alternate, Curriculum, Update
 from taskhint.recipes.optimisers import Optimiser
+from taskhint.system.dotted import change, setting_keys
 from taskhint.system.errors import UserError, nearest
-from taskhint.system.settings import ADDED, Settings, change, conform, setting_keys, to_json
+from taskhint.system.settings import ADDED, Settings, conform, to_json
 from taskhint.tasks.random_bits import FIRST_TASK_STREAM, MAX_INDEX, POSITION_STREAM
 from taskhint.tasks.task import Task
 

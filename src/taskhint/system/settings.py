@@ -1,5 +1,4 @@
-"""Settings: frozen dataclasses that are valid or refuse to exist; as JSON and back; changed by
-dotted keys.
+"""Settings: frozen dataclasses that are valid or refuse to exist; as JSON and back.
 
 Everything in a recipe is made of them. A *family* is a base class of settings with several kinds,
 such as tasks or position schemes: a class that derives from it and names its `kind` is registered
@@ -15,7 +14,6 @@ import re
 import types
 import typing
 from abc import ABCMeta
-from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
 
 from taskhint.system.errors import UserError, nearest
@@ -26,7 +24,7 @@ new about a run.
 """
 
 _KIND = re.compile(r"[a-z0-9][a-z0-9_+-]*")
-_PLAIN = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+PLAIN = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 
 
 class UnknownKindError(UserError):
@@ -124,7 +122,7 @@ def _checked(cls: type[Any], given: tuple[Any, ...], named: dict[str, Any]) -> d
             raise UserError(f"{_name(cls)} got {name} twice")
     values |= named
     lacking = [
-        f.name for f in fields if f.name not in values and _default(f) is dataclasses.MISSING
+        f.name for f in fields if f.name not in values and default_of(f) is dataclasses.MISSING
     ]
     if lacking:
         raise UserError(f"{_name(cls)} lacks {', '.join(lacking)}")
@@ -138,7 +136,7 @@ def _name(cls: type[Any]) -> str:
     return f"{cls.family} {kind!r}" if isinstance(kind, str) else cls.__name__
 
 
-def _default(field: dataclasses.Field[Any]) -> Any:
+def default_of(field: dataclasses.Field[Any]) -> Any:
     if field.default is dataclasses.MISSING and field.default_factory is not dataclasses.MISSING:
         return field.default_factory()
     return field.default
@@ -160,7 +158,7 @@ def to_json(value: Any, added: bool = True) -> Any:
         fields = {
             f.name: to_json(getattr(value, f.name), added)
             for f in dataclasses.fields(value)
-            if added or "added" not in f.metadata or getattr(value, f.name) != _default(f)
+            if added or "added" not in f.metadata or getattr(value, f.name) != default_of(f)
         }
         kind = getattr(type(value), "kind", None)
         written = isinstance(kind, str) and kind != getattr(type(value), "unwritten", "")
@@ -193,7 +191,7 @@ def conform(wanted: Any, value: Any, where: str) -> Any:
         wanted, Settings
     ):
         return value if isinstance(value, wanted) else _build(wanted, value, where)
-    return _conform_plain(wanted, value, where)
+    return conform_plain(wanted, value, where)
 
 
 def _conform_union(wanted: Any, value: Any, where: str) -> Any:
@@ -214,7 +212,7 @@ def _conform_dict(wanted: Any, value: Any, where: str) -> dict[Any, Any]:
     for key, item in value.items():
         if key_type is int and isinstance(key, str) and re.fullmatch(r"\d{1,15}", key):
             key = int(key)
-        found[_conform_plain(key_type, key, where)] = conform(
+        found[conform_plain(key_type, key, where)] = conform(
             item_type, item, f"{where}.{key!s:.40}"
         )
     return found
@@ -222,7 +220,7 @@ def _conform_dict(wanted: Any, value: Any, where: str) -> dict[Any, Any]:
 
 def _build(wanted: type[Any], value: Any, where: str) -> Any:
     if issubclass(wanted, Family):
-        member, fields = _member(wanted, value, where)
+        member, fields = find_member(wanted, value, where)
     else:
         member, fields = wanted, value
     if not isinstance(fields, dict):
@@ -239,7 +237,7 @@ def _build(wanted: type[Any], value: Any, where: str) -> Any:
     missing = [
         name
         for name, f in known.items()
-        if name not in fields and _default(f) is dataclasses.MISSING
+        if name not in fields and default_of(f) is dataclasses.MISSING
     ]
     if missing:
         raise UserError(f"{where} lacks {', '.join(missing)}")
@@ -249,7 +247,7 @@ def _build(wanted: type[Any], value: Any, where: str) -> Any:
     )
 
 
-def _member(family: type[Family], value: Any, where: str) -> tuple[type[Any], Any]:
+def find_member(family: type[Family], value: Any, where: str) -> tuple[type[Any], Any]:
     """The class that is meant, and its fields."""
     fields = {"kind": value} if isinstance(value, str) else value
     if not isinstance(fields, dict):
@@ -277,13 +275,13 @@ def find_kind(family: type[Family], kind: str, where: str) -> type[Any]:
     return kinds[kind]
 
 
-def _conform_plain(wanted: Any, value: Any, where: str) -> Any:
+def conform_plain(wanted: Any, value: Any, where: str) -> Any:
     if get_origin(wanted) is Literal:
         if not isinstance(value, str) or value not in get_args(wanted):
             options = [str(option) for option in get_args(wanted)]
             raise UserError(f"{where}={value!s:.60} is not known; {nearest(str(value), options)}")
         return value
-    if wanted not in _PLAIN:
+    if wanted not in PLAIN:
         allowed = (
             "int, float, bool, str, a Literal, a tuple of one of them, or another settings class"
         )
@@ -293,87 +291,7 @@ def _conform_plain(wanted: Any, value: Any, where: str) -> Any:
     if wanted is float and type(value) is int and abs(value) < 2**1000:
         value = float(value)
     if type(value) is not wanted or (wanted is float and not math.isfinite(value)):
-        raise UserError(f"{where}={value!s:.60} is not {_PLAIN[wanted]}")
+        raise UserError(f"{where}={value!s:.60} is not {PLAIN[wanted]}")
     if wanted is str and not value.isprintable():
         raise UserError(f"{where}={value!r:.60} has unprintable characters")
     return value
-
-
-def change(value: Any, texts: Iterable[tuple[str, str]]) -> Any:
-    """A copy with the fields at dotted keys read from text, as in `--set model.width=256`; checked
-    when all are set.
-    """
-    data = to_json(value)
-    for key, text in texts:
-        _set(type(value), data, key.split("."), key, text)
-    return conform(type(value), data, "recipe")
-
-
-def setting_keys(value: Any, prefix: str = "") -> list[str]:
-    """Every dotted key that `change` takes for this value."""
-    keys = []
-    for name, inner in _children(value).items():
-        keys.append(prefix + name)
-        keys += setting_keys(inner, f"{prefix}{name}.")
-    return keys
-
-
-def _children(value: Any) -> Mapping[str, Any]:
-    """Fields of a dataclass by name; members of a tuple by their kind."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
-    if isinstance(value, tuple):
-        return {item.kind: item for item in value if hasattr(item, "kind")}
-    return {}
-
-
-def _set(wanted: Any, data: Any, path: list[str], key: str, text: str) -> None:
-    """Write a text into the JSON form of a value of the wanted type. KeyError if there is no such
-    key.
-    """
-    if get_origin(wanted) is tuple:
-        inner = get_args(wanted)[0]
-        found = [item for item in data if _kind_in(item) == path[0]]
-        if not found or len(path) == 1:
-            raise KeyError(key)
-        return _set(inner, found[0], path[1:], key, text)
-    if not isinstance(data, dict) or not isinstance(wanted, type):
-        raise KeyError(key)
-    member: Any = _member(wanted, data, key)[0] if issubclass(wanted, Family) else wanted
-    hints = types_of(member)
-    if path[0] not in {field.name for field in dataclasses.fields(member)}:
-        raise KeyError(key)
-    if len(path) == 1:
-        data[path[0]] = _parsed(hints[path[0]], text, key)
-        return None
-    return _set(hints[path[0]], data[path[0]], path[1:], key, text)
-
-
-def _kind_in(data: Any) -> Any:
-    """The kind that a member of a tuple goes by: its own, or that of the task inside it."""
-    return data.get("kind") or data.get("task", {}).get("kind")
-
-
-def _parsed(wanted: Any, text: str, key: str) -> Any:
-    """What a text means for a field, as JSON."""
-    if get_origin(wanted) in (Union, types.UnionType):
-        if text.lower() == "none":
-            return None
-        wanted = next(member for member in get_args(wanted) if member is not type(None))
-    if isinstance(wanted, type) and issubclass(wanted, Family):
-        member = find_kind(wanted, text, key)
-        lacking = any(
-            _default(field) is dataclasses.MISSING for field in dataclasses.fields(member)
-        )
-        return {"kind": text} if lacking else to_json(member())
-    if get_origin(wanted) is tuple and get_args(wanted)[0] in _PLAIN:
-        return [_parsed(get_args(wanted)[0], part, key) for part in text.split(",")]
-    if dataclasses.is_dataclass(wanted) or get_origin(wanted) is tuple:
-        raise UserError(f"{key} has parts; set one of them, as in {key}.NAME=VALUE")
-    try:
-        if wanted in (int, float):
-            return _conform_plain(wanted, wanted(text), key)
-    except ValueError:
-        raise UserError(f"{key}={text} is not {_PLAIN[wanted]}") from None
-    plain = {"true": True, "false": False}.get(text.lower(), text) if wanted is bool else text
-    return _conform_plain(wanted, plain, key)
