@@ -31,6 +31,11 @@ if TYPE_CHECKING:
     from taskhint.model.temperature import TemperatureHook as TemperatureHook
     from taskhint.model.trace import Trace as Trace
     from taskhint.model.weights import Weight as Weight
+    from taskhint.probe.mechanism import Mechanism as Mechanism
+    from taskhint.probe.mechanism import Verdict as Verdict
+    from taskhint.probe.probe import Probe as Probe
+    from taskhint.probe.probe import Shown as Shown
+    from taskhint.probe.traced import Traced as Traced
     from taskhint.recipes import find_recipe
     from taskhint.recipes import recipe_names as recipe_names
     from taskhint.recipes.curriculum import Alternate as Alternate
@@ -79,6 +84,9 @@ _NAMES = {
     "taskhint.model.temperature": ("Temperature", "TemperatureHook"),
     "taskhint.model.trace": ("Trace",),
     "taskhint.model.weights": ("Weight",),
+    "taskhint.probe.mechanism": ("Mechanism", "Verdict"),
+    "taskhint.probe.probe": ("Probe", "Shown"),
+    "taskhint.probe.traced": ("Traced",),
     "taskhint.recipes": ("recipe", "recipe_names"),
     "taskhint.recipes.curriculum": ("Alternate", "Curriculum", "Grow", "Prime", "Update"),
     "taskhint.recipes.optimisers": ("Adam", "Muon", "Optimiser"),
