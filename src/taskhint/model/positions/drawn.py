@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from taskhint.model.positions.absolute import LARGEST_TABLE, Learned
+from taskhint.model.positions.absolute import Learned
 from taskhint.model.positions.rotary import Rope
 from taskhint.model.positions.scheme import PositionHooks, Positions
 from taskhint.model.weights import Weight
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from taskhint.model.config import ModelConfig
+
+LARGEST_SPAN = 1 << 16  # each example of a batch draws as many numbers
 
 
 @dataclass(frozen=True)
@@ -78,8 +80,8 @@ class Randomised(Inner):
     span: int = 2048
 
     def __post_init__(self) -> None:
-        if not 2 <= self.span <= LARGEST_TABLE:
-            raise UserError(f"model.positions.span={self.span} is not in 2..{LARGEST_TABLE}")
+        if not 2 <= self.span <= LARGEST_SPAN:
+            raise UserError(f"model.positions.span={self.span} is not in 2..{LARGEST_SPAN}")
 
     def draw(self, bits: RandomBits, length: int) -> Ints:
         self._check_room(length)
