@@ -164,7 +164,7 @@ def test_a_second_process_is_refused_and_a_dead_one_holds_nothing(
 def jobs(tmp_path: Path, steps: int) -> tuple[subprocess.Popen[str], list[int]]:
     """A sweep of three runs on two workers, and the numbers of the two that are training."""
     (tmp_path / "jobs.py").write_text(JOBS)
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(HERE)}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": f"{HERE / 'src'}:{HERE}"}
     process = subprocess.Popen(
         [sys.executable, str(tmp_path / "jobs.py"), str(tmp_path / "out"), str(steps)],
         env=environment,
