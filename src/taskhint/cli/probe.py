@@ -28,6 +28,13 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--examples", type=whole, default=200, metavar="N", help="test sequences per length (200)"
     )
+    parser.add_argument(
+        "--probe",
+        action="append",
+        dest="probes",
+        metavar="KIND",
+        help="only this probe (repeatable; default: all that have a meaning)",
+    )
     add_threads(parser)
 
 
@@ -39,6 +46,12 @@ def run(options: argparse.Namespace) -> None:
 
     out = Path(options.out)
     found = write_probe(
-        options.run_dirs, out, options.input, options.lengths, options.examples, progress=True
+        options.run_dirs,
+        out,
+        options.input,
+        options.lengths,
+        options.examples,
+        progress=True,
+        probes=options.probes,
     )
     print(f"{mechanisms_table(found)}\nPage: {out / 'index.html'}")

@@ -156,10 +156,6 @@ def _group(task: Task, length: int) -> Group:
     return make_batch(task, [task.make(bits, length)]).groups[-1]
 
 
-def _drawn(positions: Positions, bits: RandomBits, rows: Ints, length: int) -> Ints | None:
-    return positions.draw(bits.fork(rows), length)
-
-
 def _check_positions(recipe: Recipe) -> None:
     """Let the position scheme see the longest examples, so that it refuses them here if at all."""
     model = recipe.model
@@ -172,7 +168,13 @@ def _check_positions(recipe: Recipe) -> None:
         longest = task.lengths.max_length
         rows = np.arange(max(1, 2048 // longest))
         bits = RandomBits(recipe.seed, TEST_STREAM, rows)
-        batch = make_batch(task, [task.make(bits, longest)])
-        batch = batch.with_drawn_ids(partial(_drawn, model.positions, bits))
-        places = Places.of_batch(batch, model.positions)
+        drawn = partial(_training_ids, model.positions, task, bits)
+        batch = make_batch(task, [task.make(bits, longest)]).with_drawn_ids(drawn)
+        places = Places.of_batch(batch, model.positions, task)
         hooks.add(torch.zeros(len(batch.tokens), model.width), places)
+
+
+def _training_ids(
+    positions: Positions, task: Task, bits: RandomBits, rows: Ints, tokens: Ints
+) -> Ints | None:
+    return positions.training_ids(bits.fork(rows), tokens, task)

@@ -1,0 +1,117 @@
+"""docs/extending.md, as a stranger would follow it: files in an empty directory, commands."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).parent.parent / "docs" / "extending.md"
+SMALL = ["batch_size=8", "model.width=16", "model.heads=2", "checkpoint_every=20"]
+WHOLE_FILE = re.compile(r"<!-- file: (\S+) -->\n```python\n(.*?)```", re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with every file of the page, and nothing else."""
+    directory = tmp_path_factory.mktemp("stranger")
+    for name, text in WHOLE_FILE.findall(PAGE.read_text()):
+        (directory / name).write_text(text)
+    return directory
+
+
+def settings(*pairs: str) -> list[str]:
+    return [word for pair in (*SMALL, *pairs) for word in ("--set", pair)]
+
+
+def imports(*names: str) -> list[str]:
+    return [word for name in names for word in ("--import", f"{name}.py")]
+
+
+def started(place: Path, *words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "taskhint", *words],
+        cwd=place,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def said(place: Path, *words: str, code: int = 0) -> str:
+    process = started(place, *words)
+    out, err = process.communicate()
+    assert process.returncode == code, err
+    return out if code == 0 else err
+
+
+def weights(run: Path) -> str:
+    newest = sorted((run / "checkpoints").iterdir())[-1] / "weights.safetensors"
+    return hashlib.sha256(newest.read_bytes()).hexdigest()
+
+
+def test_the_page_has_an_example_of_everything(place: Path) -> None:
+    names = {path.stem for path in place.iterdir()}
+    assert names == {"copying", "slopes", "scattered", "rooted", "growing", "stream_size"}
+
+
+@pytest.fixture(scope="module")
+def copying(place: Path) -> str:
+    said(place, "train", "copying.py:copy_with_hint", "--steps", "6", "--out", "copy", *settings())
+    return "copy"
+
+
+def test_a_task_works_with_every_command(place: Path, copying: str) -> None:
+    own = imports("copying", "stream_size")
+    table = said(place, "evaluate", copying, *own, "--lengths", "10-30:10", "--examples", "20")
+    assert [line.split()[0] for line in table.splitlines()[2:]] == ["10", "20", "30"]
+    assert len(said(place, "solve", copying, *own, "5 17 43").split()) == 3
+    said(place, "probe", copying, *own, "--lengths", "5", "--examples", "4", "--out", "inside")
+    assert "Size of the residual stream" in (place / "inside" / "index.html").read_text()
+    said(place, "report", ".", *own, "--out", "report.html")
+    assert "copy/next" in (place / "report.html").read_text()
+
+
+def test_without_its_file_a_run_says_what_to_add(place: Path, copying: str) -> None:
+    for words in (["evaluate", copying, "--lengths", "5"], ["solve", copying, "5"]):
+        line = said(place, *words, code=2)
+        assert line.count("\n") == 1
+        assert "--import" in line and "copying.py" in line
+
+
+def test_a_recipe_file_is_a_recipe(place: Path, copying: str) -> None:
+    recipe = f"{copying}/recipe.json"
+    said(place, "train", recipe, *imports("copying"), "--seed", "1", "--out", "copy-1")
+    assert weights(place / "copy-1") != weights(place / copying)
+
+
+def test_a_scheme_with_a_bias(place: Path) -> None:
+    own = imports("slopes")
+    slope = settings("model.positions=slopes", "model.positions.slope=0.25")
+    said(place, "train", "sort/standard", *own, "--steps", "3", *slope, "--out", "slopes")
+    said(place, "evaluate", "slopes", *own, "--lengths", "5,30", "--examples", "20")
+    assert len(said(place, "solve", "slopes", *own, "5", "17", "43").split()) == 3
+
+
+def test_a_killed_run_of_all_kinds_goes_on_to_the_same_bytes(place: Path) -> None:
+    own = imports("scattered", "rooted", "growing", "copying")
+    kinds = ("model.positions=scattered", "model.temperature=rooted", "curriculum=growing")
+    train = ["train", "copying.py:copy_with_hint", *own, "--steps", "1500", *settings(*kinds)]
+    killed = started(place, *train, "--out", "killed")
+    while not list((place / "killed").glob("checkpoints/step-*/manifest.json")):
+        assert killed.poll() is None, killed.communicate()
+        time.sleep(0.05)
+    killed.send_signal(signal.SIGKILL)
+    killed.communicate()
+    said(place, *train, "--out", "killed")
+    said(place, *train, "--out", "whole")
+    assert weights(place / "killed") == weights(place / "whole")
+    assert len(said(place, "solve", "whole", *own, "5 17 43").split()) == 3
