@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from taskhint.cli import main
 from taskhint.probe import Mechanism, Probe, Subject, measure_mechanisms, traces
-from taskhint.probe.study import make_plan, study
+from taskhint.probe.study import OURS, make_plan, study
 from taskhint.recipes.recipe import Recipe
 from taskhint.report.probe_page import mechanisms_table, write_probe
 from taskhint.runs.run import Run, create, load, new_decoder, save_checkpoint
@@ -154,6 +155,35 @@ def test_every_probe_that_has_a_meaning_works_on_any_task(task: str, tmp_path: P
     assert stages[6].asked > 0 or task in ("successor", "count")
     errors = found.found["errors"].lengths[6]
     assert sum(map(sum, (kinds.values() for kinds in errors.counts.values()))) == 20 - errors.right
+
+
+MAIN_TASKS = [kind for kind, task in Task.kinds().items() if not task.hint_for]
+
+
+@pytest.mark.parametrize("kind", MAIN_TASKS)
+def test_every_main_task_is_probed_with_its_usual_input(kind: str, tmp_path: Path) -> None:
+    run = untrained(Task.kinds()[kind](), tmp_path / "run")
+    plan = make_plan(run.task, None, run.task.usual_lengths[:2], 4)
+    found = study(run, kind, plan)
+    assert {one.kind for one in OURS} <= set(found.found)
+    assert json.dumps(found.to_json(), allow_nan=False)
+
+
+@pytest.mark.usefixtures("own")
+def test_the_command_takes_a_file_and_a_probe(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = untrained(made("own-repeat"), tmp_path / "run")
+    words = ["probe", str(run.path), "--out", str(tmp_path / "out"), "--lengths", "2,3"]
+    words += ["--examples", "3", "--import", str(tmp_path / "own.py"), "--probe", "own-size"]
+    assert main(words) == 0
+    assert {path.name for path in (tmp_path / "out" / "run").iterdir()} == {
+        "own-size.png",
+        "own-size.svg",
+        "probe.json",
+    }
+    assert main([*words, "--probe", "own-sise"]) == 2
+    assert "did you mean 'own-size'" in capsys.readouterr().err
 
 
 def test_given_tokens_are_refused_in_one_line(tmp_path: Path) -> None:

@@ -30,10 +30,9 @@ def add_arguments(parser: Parser) -> None:
     )
     parser.add_argument(
         "--probe",
-        action="append",
-        dest="probes",
         metavar="KIND",
-        help="only this probe (repeatable; default: all that have a meaning)",
+        action="append",
+        help="only this probe, as in --probe mechanisms (may be repeated; default: all)",
     )
     add_threads(parser)
 
@@ -52,6 +51,6 @@ def run(options: argparse.Namespace) -> None:
         options.lengths,
         options.examples,
         progress=True,
-        probes=options.probes,
+        probes=options.probe,
     )
     print(f"{mechanisms_table(found)}\nPage: {out / 'index.html'}")
