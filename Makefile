@@ -22,16 +22,15 @@ setup: .venv/.installed
 	touch $@
 
 docs: setup  ## write anew what the pages take from recipes and results: tables and figures
+	$(BIN)/python -m tools.fill_pages
 	$(BIN)/taskhint list --markdown > docs/recipes.md
-	$(BIN)/python tools/fill_results.py
 	$(BIN)/python tools/draw_figures.py
-	$(BIN)/python -m benchmarks.page results/bench.json docs/performance.md
 
 bench: .venv/.bench  ## time everything beside other libraries (a quarter of an hour), fill docs/performance.md with it
 	mkdir -p results
 	$(BIN)/python -m benchmarks all --json > results/bench.json.tmp
 	mv results/bench.json.tmp results/bench.json
-	$(BIN)/python -m benchmarks.page results/bench.json docs/performance.md
+	$(BIN)/python -m tools.fill_pages
 
 .venv/.bench: .venv/.installed requirements-bench.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-bench.lock

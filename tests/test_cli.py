@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from taskhint.cli import main
-from taskhint.recipes import ENTRIES, find_recipe
+from taskhint.recipes import ENTRIES, find_recipe, measured
 from taskhint.runs.run import Run
 from taskhint.system.errors import UserError
 from taskhint.tasks import Mixture
@@ -69,8 +69,9 @@ def test_list_tells_time_and_result_of_each_recipe(capsys: pytest.CaptureFixture
     assert main(["list"]) == 0
     text = capsys.readouterr().out
     for entry in ENTRIES.values():
-        assert entry.name in text and entry.result in text
-        assert (entry.minutes > 0) == bool(entry.result)
+        known = measured(entry.name)
+        assert entry.name in text
+        assert known is None or (known.minutes > 0 and known.result in text)
     assert "successor" in text and "of sort" in text
 
 

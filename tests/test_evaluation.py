@@ -5,6 +5,9 @@ token.
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,13 +18,17 @@ from taskhint.data.dataset import fresh_examples
 from taskhint.evaluation.bites import beginnings, best_bite, can_be_cut
 from taskhint.evaluation.curve import LengthCurve, Score, load_curves, save_curve
 from taskhint.evaluation.exact import decode_failed, evaluate, judge, score
-from taskhint.evaluation.summary import find_runs, summarise
+from taskhint.evaluation.results import find_results
+from taskhint.evaluation.shares import KeptShare, load_shares, save_shares
+from taskhint.evaluation.summary import summarise
 from taskhint.runs.run import Run, new_decoder
 from taskhint.system.errors import UserError
+from taskhint.system.stats import OverSeeds
 from taskhint.tasks import Increment, Sort, Task
 from taskhint.training.loop import train
 from tests.conftest import small
 from tests.reference import slow_greedy
+from tools.pack_results import pack
 
 LENGTHS = (1, 2, 3, 5, 8, 12, 16, 20)
 
@@ -162,8 +169,8 @@ def test_intervals_are_wilsons() -> None:
     centre, half = p + z * z / (2 * n), z * (p * (1 - p) / n + z * z / (4 * n * n)) ** 0.5
     assert low == pytest.approx((centre - half) / (1 + z * z / n), abs=1e-6)
     assert high == pytest.approx((centre + half) / (1 + z * z / n), abs=1e-6)
-    assert Score(1000, 0).interval[0] == 0.0
-    assert Score(1000, 1000).interval[1] == 1.0
+    assert Score(1000, 0).interval.low == 0.0
+    assert Score(1000, 1000).interval.high == 1.0
 
 
 def test_results_are_kept_with_the_run_by_length(tmp_path: Path) -> None:
@@ -189,13 +196,99 @@ def test_seeds_are_averaged_and_other_recipes_stand_apart(tmp_path: Path) -> Non
         )
         accuracies.append(evaluate(run, [1], examples=50)[1].accuracy)
     evaluate(train(small("sort/standard"), tmp_path / "longer"), [1], examples=50)
-    series = {one.label: one for one in summarise(find_runs(tmp_path))}
+    series = {one.label: one for one in summarise(find_results(tmp_path))}
     assert set(series) == {"sort/standard, 3 updates", "sort/standard, 40 updates"}
-    point = series["sort/standard, 3 updates"].points[1]
-    assert point.seeds == 3
-    assert point.mean == pytest.approx(np.mean(accuracies))
-    spread = np.std(accuracies, ddof=1) / 3**0.5
-    assert point.high == pytest.approx(min(1.0, np.mean(accuracies) + 4.302653 * spread), abs=1e-6)
+    accuracy = series["sort/standard, 3 updates"].points[1].accuracy
+    assert accuracy == OverSeeds(tuple(accuracies), (50, 50, 50))
+
+
+def test_a_run_that_stands_twice_counts_once(tmp_path: Path) -> None:
+    run = train(small("sort/standard"), tmp_path / "run")
+    evaluate(run, [1, 2], examples=50)
+    shutil.copytree(tmp_path / "run", tmp_path / "copy")
+    evaluate(run, [2], examples=60)
+    (series,) = summarise(find_results(tmp_path))
+    assert {n: p.accuracy.sequences for n, p in series.points.items()} == {1: (50,), 2: (60,)}
+
+
+def test_results_are_packed_and_read_again(tmp_path: Path) -> None:
+    for seed in (0, 1):
+        run = train(small("sort/standard", seed=seed), tmp_path / "a" / "tiny" / f"seed-{seed}")
+        evaluate(run, [1, 2], examples=20, edit_distance=True)
+        save_shares(run.path, 40, 10, {"copy": {2: 0.25}})
+    (path,) = pack(tmp_path / "a", tmp_path / "b")
+    assert path.name == "tiny.runs.json"
+    assert "environment" in json.loads(path.read_text())["seeds"]["1"]
+    once = path.read_bytes()
+    pack(tmp_path / "a", tmp_path / "b")
+    assert path.read_bytes() == once, "packing again changes nothing"
+    before, after = find_results(tmp_path / "a"), find_results(tmp_path / "b")
+    for one, other in zip(before, after, strict=True):
+        assert one.recipe == other.recipe
+        assert one.mechanisms == other.mechanisms
+        assert {n: c.scores for n, c in one.curves.items()} == {
+            n: c.scores for n, c in other.curves.items()
+        }
+    assert find_results(path) == after, "one file alone, too"
+
+
+def test_what_cannot_be_read_is_skipped_with_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = train(small("sort/standard", steps=1, warmup_steps=0), tmp_path / "good")
+    evaluate(run, [1], examples=5)
+    for name in ("bad", "odd", "worse"):
+        shutil.copytree(tmp_path / "good", tmp_path / name)
+    (tmp_path / "bad" / "recipe.json").write_text("{")
+    odd = (tmp_path / "odd" / "recipe.json").read_text()
+    (tmp_path / "odd" / "recipe.json").write_text(odd.replace('"sort",', '"mine",', 1))
+    next((tmp_path / "worse" / "evaluations").rglob("*.json")).write_text("[]")
+    (tmp_path / "x.runs.json").write_text('{"seeds": {"a": 1}, "recipe": {}}')
+    assert [one.path.name for one in find_results(tmp_path)] == ["good"]
+    said = capsys.readouterr().err
+    for text in ("bad/recipe.json is damaged", "--import", "not an evaluation", "x.runs.json"):
+        assert text in said
+    shutil.rmtree(tmp_path / "good")
+    with pytest.raises(UserError, match="damaged"):
+        find_results(tmp_path)
+
+
+def test_shares_of_several_probings_stand_beside_each_other(tmp_path: Path) -> None:
+    save_shares(tmp_path, 5, 100, {"copy": {10: 0.5, 20: 0.25}})
+    save_shares(tmp_path, 5, 50, {"copy": {20: 0.5, 30: 0.75}, "minimum": {10: 1.0}})
+    assert load_shares(tmp_path).shares == {
+        "copy": {
+            10: KeptShare(0.5, 100),
+            20: KeptShare(0.25, 100),
+            30: KeptShare(0.75, 50),
+        },
+        "minimum": {10: KeptShare(1.0, 50)},
+    }
+    save_shares(tmp_path, 6, 10, {"copy": {10: 0.0}})
+    assert load_shares(tmp_path).shares == {"copy": {10: KeptShare(0.0, 10)}}, "another checkpoint"
+
+
+def test_shares_of_version_0_1_are_read(tmp_path: Path) -> None:
+    old = {"step": 3, "examples": 200, "shares": {"copy": {"10": 0.5}}}
+    (tmp_path / "mechanisms.json").write_text(json.dumps(old))
+    assert load_shares(tmp_path).shares == {"copy": {10: KeptShare(0.5, 200)}}
+    for damaged in ("[]", '{"shares": 3}', '{"examples": 9, "shares": {"copy": {"10": 2.0}}}'):
+        (tmp_path / "mechanisms.json").write_text(damaged)
+        with pytest.raises(UserError, match="damaged"):
+            load_shares(tmp_path)
+
+
+def test_reports_and_lists_need_no_torch(tmp_path: Path) -> None:
+    run = train(small("sort/standard", steps=1, warmup_steps=0), tmp_path / "run")
+    evaluate(run, [1], examples=5)
+    write = ["report", str(tmp_path), "--out", str(tmp_path / "report.html")]
+    for arguments in (["list"], ["list", "--markdown"], write):
+        code = (
+            "import sys; from taskhint.cli import main; code = main(sys.argv[1:]); "
+            "sys.exit(code or 'torch' in sys.modules)"
+        )
+        done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True)
+        assert done.returncode == 0, (arguments, done.stderr)
 
 
 def test_memory_of_long_sequences_is_bounded(sorter: Run) -> None:

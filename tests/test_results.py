@@ -12,20 +12,22 @@ from statistics import fmean
 
 import pytest
 
-from taskhint.evaluation.curve import load_curves
 from taskhint.evaluation.exact import score
+from taskhint.evaluation.results import find_results
 from taskhint.experiments import EXPERIMENTS
-from taskhint.experiments.experiment import Arm, Experiment, Panel
+from taskhint.experiments.arm import Arm
+from taskhint.experiments.experiment import Experiment, Panel
 from taskhint.experiments.findings import find_all
-from taskhint.experiments.marker import read_marker
-from taskhint.recipes import ENTRIES
+from taskhint.experiments.marker import read_marker, read_remarks
+from taskhint.recipes import ENTRIES, MEASURED, find_recipe, measured
 from taskhint.report.page import write_report
 from taskhint.runs.run import load
-from tools import fill_results
+from tools import fill_pages, pack_results
 
 ROOT = Path(__file__).parent.parent
 REPRODUCED = ROOT / "results" / "reproduce"
-NAMED = read_marker(REPRODUCED)[1]
+NAMED = read_marker(REPRODUCED).experiments
+RESULTS = find_results(REPRODUCED)
 README = (ROOT / "README.md").read_text()
 TIMES = json.loads((ROOT / "results" / "times.json").read_text())["recipes"]
 
@@ -33,13 +35,13 @@ TIMES = json.loads((ROOT / "results" / "times.json").read_text())["recipes"]
 @pytest.mark.parametrize("name", NAMED)
 def test_every_number_of_an_experiment_has_its_seeds(name: str) -> None:
     experiment = EXPERIMENTS[name]
-    (finding,) = find_all(REPRODUCED, [experiment])
+    (finding,) = find_all(RESULTS, [experiment])
     wanted = 5 if name.endswith("-best") else 3
     for arm in experiment.arms:
         for panel in experiment.panels:
             for length in experiment.lengths:
-                cell = finding.cell(arm.label, panel, length)
-                assert cell is not None and len(cell.values) >= wanted, (arm.label, panel, length)
+                cell = finding.cell(arm, panel, length)
+                assert cell is not None and cell.seeds >= wanted, (arm.label, panel, length)
 
 
 def test_the_report_has_every_experiment(tmp_path: Path) -> None:
@@ -54,11 +56,11 @@ def test_the_reference_models_do_what_is_said_of_them(name: str, length: int) ->
     found = score(
         run.model, run.task.for_test("uniform"), run.recipe.seed, length, 500, edit_distance=False
     )
-    (finding,) = find_all(REPRODUCED, [EXPERIMENTS[name]])
-    (measured,) = (
-        one for one in next(iter(finding.seeds.values())) if one.seed == run.recipe.seed
+    (finding,) = find_all(RESULTS, [EXPERIMENTS[name]])
+    (same,) = (
+        one for (runs,) in [finding.runs.values()] for one in runs if one.recipe == run.recipe
     )
-    assert found.interval[0] <= measured.curves["uniform"][length].accuracy <= found.interval[1]
+    assert same.curves["uniform"][length].accuracy in found.interval
     assert found.accuracy > 0.99
 
 
@@ -68,17 +70,17 @@ def table_rows(text: str) -> list[list[str]]:
 
 
 def test_the_headline_table_is_what_was_measured() -> None:
-    (finding,) = find_all(REPRODUCED, [EXPERIMENTS["sort-best"]])
+    (finding,) = find_all(RESULTS, [EXPERIMENTS["sort-best"]])
     part = README.split("## The result")[1].split("## ")[0]
     header, *rows = table_rows(part)
     assert len(rows) == 5
     for distribution, *texts in rows:
-        panel = Panel("accuracy", re.sub(r"rep\(i, (\d)\)", r"rep:\1", distribution))
+        panel = Panel(distribution=re.sub(r"rep\(i, (\d)\)", r"rep:\1", distribution))
         for length, text in zip(header[1:], texts, strict=True):
-            cell = finding.cell("sort/best", panel, int(length))
+            cell = finding.cell(finding.experiment.arms[0], panel, int(length))
             assert cell is not None
             digits = len(text.split()[0].split(".")[1])
-            assert text == f"{100 * cell.mean:.{digits}f} ({100 * min(cell.values):.{digits}f})", (
+            assert text == f"{100 * cell.mean:.{digits}f} ({100 * min(cell.means):.{digits}f})", (
                 distribution,
                 length,
             )
@@ -96,29 +98,46 @@ def test_the_table_of_the_demo_is_what_was_measured() -> None:
         "successor-tempered",
     )
     for folder, row in zip(folders, rows, strict=True):
-        curves = {
-            curve.distribution: curve for curve in load_curves(ROOT / "results" / "demo" / folder)
-        }
-        shown = [f"{100 * curves['uniform'][int(length)].accuracy:.1f}" for length in header[3:]]
+        (kept,) = find_results(ROOT / "results" / "demo" / f"{folder}.runs.json")
+        shown = [
+            f"{100 * kept.curves['uniform'][int(length)].accuracy:.1f}" for length in header[3:]
+        ]
         assert row[3:] == shown, folder
 
 
-@pytest.mark.parametrize("name", [name for name in ENTRIES if ENTRIES[name].result])
+@pytest.mark.parametrize("name", [name for name in ENTRIES if measured(name)])
 def test_the_results_of_recipes_are_what_was_measured(name: str) -> None:
-    one = Experiment("one", "", (Arm("it", name),), (Panel("accuracy"),), (20,), ())
-    findings = find_all(REPRODUCED, [one])
-    said = re.findall(r"([\d.]+)% at (?:length )?(\d+)", ENTRIES[name].result)
+    known = measured(name)
+    assert known is not None
+    said = re.findall(r"([\d.]+)% at (?:length )?(\d+)", known.result)
     assert said
+    arm = Arm("it", find_recipe(name))
+    one = Experiment("one", "", (arm,), [int(length) for _, length in said])
+    (finding,) = find_all(RESULTS, [one])
     for percent, length in said:
-        cell = findings[0].cell("it", Panel("accuracy"), int(length))
+        cell = finding.cell(arm, Panel(), int(length))
         assert cell is not None
         digits = len(percent.split(".")[1]) if "." in percent else 0
-        assert percent == f"{100 * fmean(cell.values):.{digits}f}", (name, length)
+        assert percent == f"{100 * fmean(cell.means):.{digits}f}", (name, length)
 
 
-@pytest.mark.parametrize("name", [name for name in ENTRIES if ENTRIES[name].result])
-def test_the_minutes_of_recipes_are_what_was_measured(name: str) -> None:
-    assert ENTRIES[name].minutes == round(TIMES[name]["minutes"], 1)
+def test_the_package_lists_recipes_as_results_have_them() -> None:
+    """Times and results are kept in results/; the package has a copy."""
+    assert json.loads(MEASURED.read_text()) == fill_pages.measured_recipes()
+    assert set(fill_pages.measured_recipes()) <= set(ENTRIES)
+
+
+def test_remarks_are_on_experiments_that_exist() -> None:
+    assert set(read_remarks(REPRODUCED)) <= set(NAMED)
+
+
+def test_results_are_packed_already(tmp_path: Path) -> None:
+    """Packing what is packed changes nothing, and every number is the same."""
+    pack_results.pack(REPRODUCED, tmp_path / "again")
+    known = {f"{arm.name}.runs.json" for one in EXPERIMENTS.values() for arm in one.arms}
+    for path in REPRODUCED.glob("*.runs.json"):
+        assert path.name in known
+        assert (tmp_path / "again" / path.name).read_bytes() == path.read_bytes()
 
 
 def test_the_minutes_of_the_headline_are_what_was_measured() -> None:
@@ -128,10 +147,7 @@ def test_the_minutes_of_the_headline_are_what_was_measured() -> None:
     )
 
 
-@pytest.mark.parametrize("page", fill_results.PAGES, ids=lambda page: page.name)
-def test_the_pages_on_experiments_are_what_was_measured(page: Path) -> None:
-    found = {
-        finding.experiment.name: finding for finding in find_all(REPRODUCED, EXPERIMENTS.values())
-    }
+@pytest.mark.parametrize("page", fill_pages.pages(), ids=lambda page: page.name)
+def test_the_generated_parts_of_pages_are_what_was_measured(page: Path) -> None:
     text = page.read_text()
-    assert fill_results.filled(text, found) == text
+    assert fill_pages.filled(text) == text

@@ -10,20 +10,27 @@ from pathlib import Path
 from statistics import geometric_mean
 from typing import Any
 
-from taskhint.evaluation.summary import find_runs, summarise
+from taskhint.evaluation.results import find_results
+from taskhint.evaluation.summary import summarise
 from taskhint.experiments import find_experiment
-from taskhint.experiments.experiment import Better, Panel
-from taskhint.experiments.findings import Finding, find_all, welch
-from taskhint.experiments.ours_hints import COMPARED_AT
-from taskhint.report.curves_figure import curves_figure
-from taskhint.system.drawing import COLOURS, MARKERS, as_png, legend_below, new_figure, tidy
+from taskhint.experiments.arm import Arm
+from taskhint.experiments.claims import Better
+from taskhint.experiments.experiment import Panel
+from taskhint.experiments.findings import Finding, find_all
+from taskhint.experiments.ours.best import BEST
+from taskhint.experiments.ours.hints import COMPARED_AT
+from taskhint.experiments.paper.sort import D_STANDARD, D_TEMPERED
+from taskhint.report.figures import curves_figure, draw_band
+from taskhint.system.drawing import COLOURS, as_png, legend_below, new_figure, tidy
+from taskhint.system.stats import welch
 
 ROOT = Path(__file__).parent.parent
 FIGURES = ROOT / "docs" / "figures"
+REPRODUCED = ROOT / "results" / "reproduce"
 LINES = {
-    ("sort-best", "sort/best"): "sort/best",
-    ("tempered", "tempered, no hint"): "tempered attention alone",
-    ("tempered", "no hint"): "plain training",
+    ("sort-best", BEST): "sort/best",
+    ("tempered", D_TEMPERED): "tempered attention alone",
+    ("tempered", D_STANDARD): "plain training",
 }
 REGIMES = {
     "hint-muon": "Muon",
@@ -49,25 +56,18 @@ def main() -> None:
     draw_hints()
     draw_losses()
     (FIGURES / "demo.png").write_bytes(
-        as_png(curves_figure(summarise(find_runs(ROOT / "results" / "demo"))))
+        as_png(curves_figure(summarise(find_results(ROOT / "results" / "demo"))))
     )
 
 
 def draw_headline() -> None:
-    places = [
-        ROOT / "results" / name for name in ("reproduce", "demo")
-    ]  # several seeds where there are, else one
     names = dict.fromkeys(name for name, _ in LINES)
-    findings = [
-        one
-        for place in places
-        for one in find_all(place, [find_experiment(name) for name in names])
-    ]
+    found = find_all(find_results(REPRODUCED), [find_experiment(name) for name in names])
+    findings = {finding.experiment.name: finding for finding in found}
     figure = new_figure(8.2, 4.2)
     panel: Any = figure.subplots()
     for number, ((name, arm), label) in enumerate(LINES.items()):
-        measured = [one for one in findings if one.experiment.name == name and one.seeds[arm]]
-        draw(panel, measured[0], arm, label, number)
+        draw(panel, findings[name], arm, label, number)
     for mark, (label, percent) in zip("*X", PAPER.items(), strict=True):
         panel.plot(
             100,
@@ -93,41 +93,19 @@ def draw_headline() -> None:
     (FIGURES / "headline.png").write_bytes(as_png(figure))
 
 
-def draw(panel: Any, finding: Finding, arm: str, label: str, number: int) -> None:
-    cells = {
-        n: finding.cell(arm, Panel("accuracy"), n) for n in finding.experiment.lengths if n >= 10
-    }
+def draw(panel: Any, finding: Finding, arm: Arm, label: str, number: int) -> None:
+    lengths = (n for n in finding.experiment.lengths if n >= 10)
+    cells = {n: finding.cell(arm, Panel(), n) for n in lengths}
     found = {n: cell for n, cell in cells.items() if cell is not None}
-    seeds = max(len(cell.values) for cell in found.values())
-    means = [100 * cell.mean for cell in found.values()]
-    low, high = zip(*(cell.interval for cell in found.values()), strict=True)
-    colour = COLOURS[number]
-    basis = f"{seeds} seeds" if seeds > 1 else "1 seed"
-    panel.plot(
-        list(found),
-        means,
-        color=colour,
-        marker=MARKERS[number],
-        lw=1.8,
-        label=f"{label} ({basis})",
-    )
-    panel.fill_between(
-        list(found),
-        [100 * x for x in low],
-        [100 * x for x in high],
-        color=colour,
-        alpha=0.15,
-        lw=0,
-    )
+    seeds = max(cell.seeds for cell in found.values())
+    draw_band(panel, found, f"{label} ({seeds} seeds)", number)
 
 
 def draw_hints() -> None:
     """What the hint adds in every regime: differences of means with Welch's 95% intervals, a panel
     per length.
     """
-    findings = find_all(
-        ROOT / "results" / "reproduce", [find_experiment(name) for name in REGIMES]
-    )
+    findings = find_all(find_results(REPRODUCED), [find_experiment(name) for name in REGIMES])
     compared = [pair for finding in findings for pair in comparisons(finding)]
     rows = list(dict.fromkeys(row_label(finding, claim) for finding, claim in compared))
     figure = new_figure(10.4, 1.3 + 0.3 * len(rows))
@@ -155,29 +133,39 @@ def comparisons(finding: Finding) -> list[tuple[Finding, Better]]:
         (finding, claim)
         for claim in finding.experiment.claims
         if isinstance(claim, Better)
-        and claim.worse.startswith("no hint")
-        and min(len(finding.seeds[arm]) for arm in (claim.better, claim.worse)) > 1
+        and not claim.worse.at(finding.scale).hints
+        and min(len(finding.runs[arm]) for arm in claim.arms) > 1
     ]
 
 
 def row_label(finding: Finding, claim: Better) -> str:
-    regime, what = REGIMES[finding.experiment.name], claim.better.removeprefix("hint")
+    regime, what = REGIMES[finding.experiment.name], claim.better.label.removeprefix("hint")
     return regime + what if what.endswith("the updates") or not what else f"{regime}; hint{what}"
 
 
 def draw_difference(panel: Any, finding: Finding, claim: Better, height: int) -> None:
-    shown = Panel("accuracy", claim.distribution)
-    cells = [finding.cell(arm, shown, claim.length) for arm in (claim.better, claim.worse)]
-    with_hint, without = ([100 * x for x in cell.values] for cell in cells if cell is not None)
-    gap, half = welch(with_hint, without)
-    updates = {arm.label: arm.updates for arm in finding.experiment.arms}
-    equal_totals = updates[claim.better] == updates[claim.worse]
+    shown = Panel(claim.quantity, claim.distribution)
+    cells = [finding.cell(arm, shown, claim.length) for arm in claim.arms]
+    with_hint, without = (cell for cell in cells if cell is not None)
+    gap = welch(with_hint, without)
+    assert gap is not None
+    middle, half = 50 * sum(gap), 50 * (gap.high - gap.low)
+    totals = {arm.at(finding.scale).steps for arm in claim.arms}
+    equal_totals = len(totals) == 1
     place, colour, fill = (
         (0.14, COLOURS[0], COLOURS[0]) if equal_totals else (-0.14, COLOURS[1], "#ffffff")
     )
     label = "at as many updates in all" if equal_totals else "at as many updates of the main task"
     panel.errorbar(
-        gap, height + place, xerr=half, fmt="o", ms=5, color=colour, mfc=fill, lw=1.3, label=label
+        middle,
+        height + place,
+        xerr=half,
+        fmt="o",
+        ms=5,
+        color=colour,
+        mfc=fill,
+        lw=1.3,
+        label=label,
     )
 
 

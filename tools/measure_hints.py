@@ -5,7 +5,7 @@ first fail.
 
 Needs the runs themselves, with weights and metrics, as `taskhint reproduce hint-muon hint-long
 hint-tempered hint-long-tempered hint-share hint-definition --out reproduced` leaves them.
-tools/fill_results.py and tools/draw_figures.py take it from there.
+tools/fill_pages.py and tools/draw_figures.py take it from there.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from taskhint.evaluation.results import find_results
 from taskhint.experiments import find_experiment
+from taskhint.experiments.findings import find_all
 from taskhint.probe import Subject, first_errors
 from taskhint.recipes.recipe import Recipe
 from taskhint.runs.run import load
@@ -42,9 +44,13 @@ def main() -> None:
     parser.add_argument("reproduced", type=Path)
     options = parser.parse_args()
     measured: dict[str, Any] = {}
+    results = find_results(options.reproduced)
     for name, length in LENGTHS.items():
-        arms = find_experiment(name).arms
-        seeds = {arm.label: finished(options.reproduced / arm.folder("pocket")) for arm in arms}
+        (finding,) = find_all(results, [find_experiment(name)])
+        seeds = {
+            arm.label: [run.path for run in runs if run.path.is_dir()]
+            for arm, runs in finding.runs.items()
+        }
         measured[name] = {
             "length": length,
             "sequences": SEQUENCES,
@@ -55,11 +61,6 @@ def main() -> None:
             },
         }
     write_atomically(RESULT, json_bytes(measured))
-
-
-def finished(folder: Path) -> list[Path]:
-    """Its runs that have been evaluated, by seed."""
-    return [path.parent for path in sorted(folder.glob("seed-*/evaluations"))]
 
 
 @cache

@@ -3,7 +3,7 @@
     .venv/bin/python tools/try_levers.py runs/levers
 
 Trains what is missing in that directory, two runs at a time, and goes on where it stopped; about
-20 minutes in all on two cores. tools/fill_results.py makes the table of docs/best.md from the
+20 minutes in all on two cores. tools/fill_pages.py makes the table of docs/best.md from the
 file.
 """
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from taskhint.cli.arguments import Parser
 from taskhint.evaluation.curve import curve_table, load_curves
-from taskhint.evaluation.summary import find_runs, series_table, summarise
+from taskhint.evaluation.results import find_results
+from taskhint.evaluation.summary import series_table, summarise
 from taskhint.recipes import find_recipe
 from taskhint.recipes.recipe import Recipe
 from taskhint.report.page import write_report
@@ -53,7 +54,7 @@ def run(options: argparse.Namespace) -> None:
     for job, curves in run_jobs(sorted(jobs, key=lambda job: -job.recipe.steps), "demo"):
         for curve in curves:
             print(f"\n{job.out.name}: {curve_table(curve)}", end="", flush=True)
-    print("\n" + series_table(summarise(find_runs(out))))
+    print("\n" + series_table(summarise(find_results(out))))
     print(hint_effect(out))
     report = write_report(out, out / "report.html")
     print(f"Report: {report}\nTry it: taskhint solve {out / 'tempered'} 5 17 43 17")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from taskhint.cli.arguments import Parser
-from taskhint.recipes import ENTRIES
+from taskhint.recipes import ENTRIES, measured
 from taskhint.tasks import Task
 
 EXAMPLE = "taskhint list"
@@ -28,8 +28,9 @@ def as_text() -> str:
     ]
     width = max(len(name) for name in ENTRIES)
     for entry in ENTRIES.values():
-        known = f"; {entry.minutes:g} min; {entry.result}" if entry.result else ""
-        lines.append(f"  {entry.name:<{width}}  {entry.about}{known}")
+        known = measured(entry.name)
+        found = f"; {known.minutes:g} min; {known.result}" if known else ""
+        lines.append(f"  {entry.name:<{width}}  {entry.about}{found}")
     lines += ["", "tasks"]
     tasks = Task.kinds()
     lines += [
@@ -63,9 +64,10 @@ def as_markdown() -> str:
         "| recipe | what | minutes | what to expect |",
         "|---|---|---|---|",
     ]
-    for e in ENTRIES.values():
-        minutes = f"{e.minutes:g}" if e.minutes else ""
-        lines.append(f"| `{e.name}` | {e.about} | {minutes} | {e.result} |")
+    for entry in ENTRIES.values():
+        known = measured(entry.name)
+        found = f"{known.minutes:g} | {known.result}" if known else " | "
+        lines.append(f"| `{entry.name}` | {entry.about} | {found} |")
     lines += ["", "| task | hint of | what |", "|---|---|---|"]
     lines += [
         f"| `{kind}` | {task.hint_for} | {task.about} |" for kind, task in Task.kinds().items()

@@ -20,8 +20,6 @@ def run(options: argparse.Namespace) -> None:
     out = Path(options.out)
     if out.suffix.lower() not in (".html", ".htm"):
         raise UserError(f"--out {out}: the report is HTML; name a file that ends in .html")
-    from taskhint.cli.reproduce import add_imported_experiments
     from taskhint.report.page import write_report
 
-    add_imported_experiments()
     print(write_report(Path(options.dir), out))

@@ -7,19 +7,20 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from taskhint.cli.arguments import Parser, add_scale, known_scale, whole
-from taskhint.evaluation.curve import Score, load_curves
-from taskhint.experiments import EXPERIMENTS, find_experiment
-from taskhint.experiments.experiment import Arm, Experiment
+from taskhint.evaluation.curve import Score
+from taskhint.evaluation.results import Result, find_results, one_per_run
+from taskhint.experiments import EXPERIMENTS, find_experiment, source_of
+from taskhint.experiments.arm import Arm
+from taskhint.experiments.experiment import Experiment
 from taskhint.experiments.findings import find_all
-from taskhint.experiments.marker import MARKER, read_marker, write_marker
-from taskhint.probe.shares_file import load_shares
-from taskhint.recipes import ENTRIES, find_recipe
+from taskhint.experiments.marker import MARKER, Marker, read_marker, write_marker
+from taskhint.recipes import find_recipe, measured
 from taskhint.recipes.recipe import Recipe, Scale
 from taskhint.report.experiment_page import finding_text
 from taskhint.report.page import write_report
 from taskhint.sweeps.local import Job, Measurement, run_jobs
 from taskhint.system.errors import UserError
-from taskhint.system.plugins import imported_objects, imported_value, split_target
+from taskhint.system.plugins import imported_value, split_target
 from taskhint.system.tables import text_table
 
 EXAMPLE = "taskhint reproduce hint tempered --seeds 3 --out reproduced"
@@ -45,18 +46,17 @@ def run(options: argparse.Namespace) -> None:
     scale = known_scale(options.scale)
     if not 1 <= options.seeds <= MOST_SEEDS:
         raise UserError(f"--seeds {options.seeds} is not in 1..{MOST_SEEDS}")
-    names = [experiment.name for experiment in find_experiments(options.names, scale)]
-    if not names:
+    chosen = find_experiments(options.names, scale)
+    if not chosen:
         print(listing(scale, options.seeds), end="")
         return
     if options.out is None:
         raise UserError("--out is needed: where runs and reports go")
-    reproduce(names, scale, options.seeds, Path(options.out))
+    reproduce(chosen, scale, options.seeds, Path(options.out))
 
 
 def find_experiments(targets: Iterable[str], scale: Scale) -> list[Experiment]:
     """Experiments by their names, `my_file.py:MY_EXPERIMENT`, or `all`."""
-    add_imported_experiments()
     found: dict[str, Experiment] = {}
     for target in targets:
         split = split_target(target)
@@ -65,33 +65,20 @@ def find_experiments(targets: Iterable[str], scale: Scale) -> list[Experiment]:
         elif split is None:
             chosen = [find_experiment(target)]
         else:
-            chosen = [_added(imported_value(*split, Experiment))]
+            chosen = [imported_value(*split, Experiment)]
         found |= {experiment.name: experiment for experiment in chosen}
     return list(found.values())
 
 
-def add_imported_experiments() -> None:
-    """Those that imported files hold, so that reports find them by name."""
-    for experiment in imported_objects(Experiment):
-        _added(experiment)
-
-
-def _added(experiment: Experiment) -> Experiment:
-    if EXPERIMENTS.setdefault(experiment.name, experiment) != experiment:
-        raise UserError(f"there is another experiment {experiment.name!r}; choose another name")
-    return experiment
-
-
-def reproduce(names: Sequence[str], scale: Scale, seeds: int, out: Path) -> None:
-    """Run the named experiments, then report on all that the directory holds."""
-    chosen = [EXPERIMENTS[name] for name in names]
+def reproduce(chosen: Sequence[Experiment], scale: Scale, seeds: int, out: Path) -> None:
+    """Run experiments, then report on all that the directory holds."""
     for experiment in chosen:
         if scale not in experiment.scales:
             raise UserError(
                 f"{experiment.name} is an experiment at scale {' and '.join(experiment.scales)} "
                 "only"
             )
-    _mark(out, scale, names)
+    _mark(out, scale, chosen)
     jobs = jobs_for(chosen, scale, seeds, out)
     todo = [job for job in jobs if job.measurements or job.mechanisms]
     print(f"{len(jobs)} runs, {len(jobs) - len(todo)} of them done", flush=True)
@@ -101,7 +88,7 @@ def reproduce(names: Sequence[str], scale: Scale, seeds: int, out: Path) -> None
             or "mechanisms counted"
         )
         print(f"{job.out.relative_to(out)}: {text}", flush=True)
-    for finding in find_all(out, chosen, scale):
+    for finding in find_all(find_results(out), chosen, scale):
         print("\n" + finding_text(finding), end="")
         print(
             write_report(out, out / f"{finding.experiment.name}.html", [finding.experiment.name])
@@ -109,14 +96,17 @@ def reproduce(names: Sequence[str], scale: Scale, seeds: int, out: Path) -> None
     print(f"All: {write_report(out, out / 'report.html')}")
 
 
-def _mark(out: Path, scale: Scale, names: Sequence[str]) -> None:
+def _mark(out: Path, scale: Scale, chosen: Sequence[Experiment]) -> None:
     """Note in the directory which experiments it holds, for the report."""
-    before: list[str] = []
-    if (out / MARKER).exists():
-        there, before = read_marker(out)
-        if there != scale:
-            raise UserError(f"{out} holds experiments at scale {there}; choose another --out")
-    write_marker(out, scale, [name for name in EXPERIMENTS if name in {*before, *names}])
+    before = read_marker(out) if (out / MARKER).exists() else Marker(scale, ())
+    if before.scale != scale:
+        raise UserError(f"{out} holds experiments at scale {before.scale}; choose another --out")
+    names = dict.fromkeys((*before.experiments, *(one.name for one in chosen)))
+    own = {one.name: source_of(one) for one in chosen if source_of(one)}
+    order = [*(name for name in EXPERIMENTS if name in names), *names]
+    write_marker(
+        out, Marker(scale, tuple(dict.fromkeys(order)), sources={**before.sources, **own})
+    )
 
 
 def jobs_for(experiments: Iterable[Experiment], scale: Scale, seeds: int, out: Path) -> list[Job]:
@@ -126,36 +116,63 @@ def jobs_for(experiments: Iterable[Experiment], scale: Scale, seeds: int, out: P
     wanted: dict[str, tuple[Arm, list[Experiment]]] = {}
     for experiment in experiments:
         for arm in experiment.arms:
-            wanted.setdefault(arm.folder(scale), (arm, []))[1].append(experiment)
+            wanted.setdefault(_key(arm, scale), (arm, []))[1].append(experiment)
+    done = {result.recipe.fingerprint(): result for result in _results(out)}
     # The first seed of everything comes first: a stopped campaign then has a little of all.
     return [
-        _job(out / folder / f"seed-{seed}", arm.at(scale).change(seed=seed), users)
+        _job(out / arm.name / f"seed-{seed}", arm.at(scale).change(seed=seed), users, done)
         for seed in range(seeds)
-        for folder, (arm, users) in wanted.items()
+        for arm, users in wanted.values()
     ]
 
 
-def _job(out: Path, recipe: Recipe, experiments: Sequence[Experiment]) -> Job:
+def _results(out: Path) -> list[Result]:
+    try:
+        return one_per_run(find_results(out))
+    except UserError:  # none yet
+        return []
+
+
+def _job(
+    out: Path, recipe: Recipe, experiments: Sequence[Experiment], done: dict[str, Result]
+) -> Job:
     from taskhint.runs.run import load
 
-    if (out / "recipe.json").exists() and recipe.differences(load(out).recipe):
+    there = done.get(recipe.fingerprint())
+    if there is not None and there.path.is_dir():
+        out = there.path
+    elif (out / "recipe.json").exists() and recipe.differences(load(out).recipe):
         raise UserError(
             f"{out} holds another run than the experiment asks for; choose another --out"
         )
-    there = {curve.distribution: curve.scores for curve in load_curves(out)}
     missing: dict[tuple[str, int, bool], list[int]] = {}
-    for (distribution, length), (examples, distances) in _wanted(
-        experiments, recipe.scale
-    ).items():
-        if not _enough(there.get(distribution, {}).get(length), examples, distances):
-            missing.setdefault((distribution, examples, distances), []).append(length)
+    for (name, n), (examples, far) in _wanted(experiments, recipe.scale).items():
+        curve = there.curves.get(name) if there is not None else None
+        if not _enough(curve.scores.get(n) if curve else None, examples, far):
+            missing.setdefault((name, examples, far), []).append(n)
     measurements = (
         Measurement(name, tuple(sorted(n)), count, far)
         for (name, count, far), n in missing.items()
     )
-    shares = load_shares(out).shares.get("min-finding", {})
-    looked = {n for experiment in experiments if experiment.probes for n in experiment.lengths}
-    return Job(out, recipe, tuple(measurements), tuple(sorted(looked - set(shares))))
+    return Job(out, recipe, tuple(measurements), _lengths_to_look_into(experiments, there))
+
+
+def _lengths_to_look_into(
+    experiments: Iterable[Experiment], there: Result | None
+) -> tuple[int, ...]:
+    """At which a mechanism is not counted yet."""
+    counted = {} if there is None else there.mechanisms.shares
+    return tuple(
+        sorted(
+            {
+                n
+                for experiment in experiments
+                for mechanism in experiment.mechanisms
+                for n in experiment.lengths
+                if n not in counted.get(mechanism, {})
+            }
+        )
+    )
 
 
 def _wanted(
@@ -192,7 +209,7 @@ def listing(scale: Scale, seeds: int) -> str:
     shared: dict[str, float] = {}
     experiments = [experiment for experiment in EXPERIMENTS.values() if scale in experiment.scales]
     for experiment in experiments:
-        costs = {arm.folder(scale): seeds * _hours(arm, scale) for arm in experiment.arms}
+        costs = {_key(arm, scale): seeds * _hours(arm, scale) for arm in experiment.arms}
         shared |= costs
         rows.append(
             [experiment.name, str(seeds * len(experiment.arms)), f"{sum(costs.values()):.1f}"]
@@ -208,6 +225,10 @@ def listing(scale: Scale, seeds: int) -> str:
     )
 
 
+def _key(arm: Arm, scale: Scale) -> str:
+    return arm.at(scale).fingerprint()
+
+
 def _hours(arm: Arm, scale: Scale) -> float:
     """Of one run: at pocket scale on one core, as its operations compare with those of a timed
     recipe.
@@ -218,6 +239,7 @@ def _hours(arm: Arm, scale: Scale) -> float:
     recipe = arm.at(scale)
     if scale == "paper":
         return gpu_hours(recipe, GPUS[PAPER_GPU])
-    known = find_recipe("sort/standard")
+    known, timed = find_recipe("sort/standard"), measured("sort/standard")
+    assert timed is not None
     share = recipe.steps * step_flops(recipe) / (known.steps * step_flops(known))
-    return share * ENTRIES["sort/standard"].minutes / 60
+    return share * timed.minutes / 60

@@ -11,31 +11,40 @@ from typing import Any
 from taskhint.system.errors import UserError, warn
 from taskhint.system.files import json_bytes, read_json, write_atomically
 from taskhint.system.lock import one_at_a_time
+from taskhint.system.settings import Settings, conform, to_json
+from taskhint.system.stats import Interval, wilson
 from taskhint.system.tables import text_table
 
-CONFIDENCE = 0.95
 LARGEST = 1 << 40  # of any count in a file: beyond it, it is damaged
+DERIVED = ("accuracy", "low", "high")  # written for readers; computed here
 
 
 @dataclass(frozen=True)
-class Score:
+class Score(Settings):
     """How one model did on `examples` sequences of one length."""
 
     examples: int
     right: int
     edit_distance: float | None = None  # mean over all examples, 0 for those that are right
 
+    def __post_init__(self) -> None:
+        if not 0 <= self.right <= self.examples <= LARGEST or not self.examples:
+            raise UserError(f"{self.right} right of {self.examples} sequences is not possible")
+        if self.edit_distance is not None and not 0 <= self.edit_distance <= LARGEST:
+            raise UserError(f"an edit distance of {self.edit_distance} is not possible")
+
+    @classmethod
+    def from_older(cls, data: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in data.items() if name not in DERIVED}
+
     @property
     def accuracy(self) -> float:
         return self.right / self.examples
 
     @property
-    def interval(self) -> tuple[float, float]:
+    def interval(self) -> Interval:
         """The 95% Wilson interval of the accuracy."""
-        from scipy.stats import binomtest
-
-        low, high = binomtest(self.right, self.examples).proportion_ci(CONFIDENCE, method="wilson")
-        return float(low), float(high)
+        return wilson(self.accuracy, self.examples)
 
     def says_more(self, other: Score) -> bool:
         """Whether it stands on more sequences of the same stream, or on as many and alone has the
@@ -47,18 +56,12 @@ class Score:
 
     def to_json(self) -> dict[str, Any]:
         low, high = self.interval
-        data = {
-            "accuracy": self.accuracy,
-            "low": low,
-            "high": high,
-            "examples": self.examples,
-            "right": self.right,
-        }
-        return data if self.edit_distance is None else data | {"edit_distance": self.edit_distance}
+        counts = {name: value for name, value in to_json(self).items() if value is not None}
+        return {"accuracy": self.accuracy, "low": low, "high": high, **counts}
 
 
 @dataclass(frozen=True)
-class LengthCurve:
+class LengthCurve(Settings):
     """The scores of one checkpoint of one run on one test distribution."""
 
     run: str
@@ -69,58 +72,51 @@ class LengthCurve:
     step: int
     scores: dict[int, Score] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        for name, least, numbers in (
+            ("seed", 0, [self.seed]),
+            ("step", 0, [self.step]),
+            ("length", 1, list(self.scores)),
+        ):
+            if not all(least <= number <= LARGEST for number in numbers):
+                raise UserError(f"a {name} is not in {least}..{LARGEST}")
+
     def __getitem__(self, length: int) -> Score:
         return self.scores[length]
 
     def to_json(self) -> dict[str, Any]:
+        data = to_json(replace(self, scores={}))
+        del data["scores"]
         examples = {score.examples for score in self.scores.values()}
-        return {
-            "run": self.run,
-            "recipe": self.recipe,
-            "task": self.task,
-            "distribution": self.distribution,
-            "seed": self.seed,
-            "step": self.step,
-            "examples": examples.pop() if len(examples) == 1 else None,
-            "lengths": {
-                str(length): self.scores[length].to_json() for length in sorted(self.scores)
-            },
-        }
+        data["examples"] = examples.pop() if len(examples) == 1 else None
+        data["lengths"] = {str(n): score.to_json() for n, score in sorted(self.scores.items())}
+        return data
+
+    @classmethod
+    def from_older(cls, data: dict[str, Any]) -> dict[str, Any]:
+        """Files say `lengths`, and the number of examples once more."""
+        named = {"scores" if name == "lengths" else name: value for name, value in data.items()}
+        named.pop("examples", None)
+        return named
 
     @classmethod
     def from_json(cls, data: Any, where: str) -> LengthCurve:
         try:
-            texts = {name: data[name] for name in ("run", "recipe", "task", "distribution")}
-            counts = {name: data[name] for name in ("seed", "step")}
-            scores = {int(length): _score(entry) for length, entry in data["lengths"].items()}
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise UserError(
-                f"{where} is damaged: it is not an evaluation ({str(error)[:80]})"
-            ) from None
-        if (
-            not all(isinstance(text, str) and text.isprintable() for text in texts.values())
-            or not all(type(n) is int and 0 <= n <= LARGEST for n in counts.values())
-            or not all(1 <= length <= LARGEST for length in scores)
-        ):
-            raise UserError(f"{where} is damaged: it is not an evaluation")
-        return cls(**texts, **counts, scores=scores)
+            curve: LengthCurve = conform(cls, data, "it")
+        except UserError as error:
+            raise UserError(f"{where} is damaged: it is not an evaluation ({error})") from None
+        return curve
 
-
-def _score(entry: Any) -> Score:
-    distance = entry.get("edit_distance")
-    examples, right = entry["examples"], entry["right"]
-    if (
-        type(examples) is not int
-        or type(right) is not int
-        or not 0 <= right <= examples <= LARGEST
-        or examples < 1
-    ):
-        raise ValueError("counts")
-    if distance is not None and (
-        type(distance) not in (int, float) or not 0 <= distance <= LARGEST
-    ):
-        raise ValueError("edit distance")
-    return Score(examples, right, None if distance is None else float(distance))
+    def merged(self, older: LengthCurve) -> LengthCurve:
+        """With what an older curve of the same checkpoint has beside it; of two scores the one
+        that says more.
+        """
+        kept = {
+            n: score
+            for n, score in older.scores.items()
+            if n not in self.scores or score.says_more(self[n])
+        }
+        return replace(self, scores={**self.scores, **kept})
 
 
 def curve_path(run: Path, step: int, distribution: str) -> Path:
@@ -135,16 +131,9 @@ def save_curve(run: Path, curve: LengthCurve) -> Path:
     with one_at_a_time(run / "evaluations"):
         if path.exists():
             try:
-                older = LengthCurve.from_json(read_json(path), str(path)).scores
+                curve = curve.merged(LengthCurve.from_json(read_json(path), str(path)))
             except UserError as error:
                 warn(f"{error}; only what is measured now is kept")
-                older = {}
-            kept = {
-                n: score
-                for n, score in older.items()
-                if n not in curve.scores or score.says_more(curve[n])
-            }
-            curve = replace(curve, scores={**curve.scores, **kept})
         write_atomically(path, json_bytes(curve.to_json()))
     return path
 
@@ -168,11 +157,10 @@ def curve_table(curve: LengthCurve) -> str:
     header = ["length", "accuracy %", "95% interval", "sequences"]
     rows = []
     for length, score in sorted(curve.scores.items()):
-        low, high = score.interval
         row = [
             str(length),
             f"{100 * score.accuracy:.2f}",
-            f"{100 * low:.2f}–{100 * high:.2f}",
+            (score.interval * 100).text(2),
             str(score.examples),
         ]
         rows.append(row if score.edit_distance is None else [*row, f"{score.edit_distance:.3f}"])

@@ -1,34 +1,25 @@
-"""Curves over seeds, from the result files of runs: what figures, tables and reports show. Reads
-no model.
+"""Curves over seeds, from the results of runs: what figures, tables and reports show. Reads no
+model.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from taskhint.evaluation.curve import LengthCurve, Score, load_curves
+from taskhint.evaluation.curve import Score
+from taskhint.evaluation.results import Result, one_per_run
 from taskhint.recipes.recipe import Recipe
-from taskhint.system.errors import UserError, warn
-from taskhint.system.files import read_json
+from taskhint.system.errors import UserError
+from taskhint.system.stats import OverSeeds
 from taskhint.system.tables import text_table
 
 
 @dataclass(frozen=True)
 class Point:
-    """The mean accuracy of all seeds at one length, its 95% interval, and what it rests on.
+    """The accuracy of all seeds at one length, and the edit distance of those that have one."""
 
-    With several seeds the interval is Student's t over their accuracies; with one it is Wilson's
-    over the sequences, and says nothing of other seeds.
-    """
-
-    mean: float
-    low: float
-    high: float
-    seeds: int
-    examples: int
+    accuracy: OverSeeds
     edit_distance: float | None
 
 
@@ -45,36 +36,18 @@ class Series:
 _UPDATE_KEYS = {"steps", "warmup_steps", "main_updates", "checkpoint_every", "log_every"}
 
 
-def find_runs(directory: Path) -> list[tuple[Path, Recipe]]:
-    """Every run in a directory that can be read, at any depth."""
-    if not directory.is_dir():
-        raise UserError(f"{directory} is not a directory")
-    paths = sorted(path.parent for path in directory.rglob("recipe.json"))
-    if not paths:
-        raise UserError(f"{directory} holds no run")
-    found: list[tuple[Path, Recipe]] = []
-    for path in paths:
-        try:
-            recipe = Recipe.from_json(read_json(path / "recipe.json"), f"{path}/recipe.json")
-            load_curves(path)
-            found.append((path, recipe))
-        except UserError as error:
-            warn(f"{path} is left out: {error}")
-    if not found:
-        raise UserError(f"{directory} holds no run that can be read")
-    return found
-
-
-def summarise(runs: Iterable[tuple[Path, Recipe]]) -> list[Series]:
+def summarise(results: Iterable[Result]) -> list[Series]:
     """The curves of all evaluated runs; runs that differ only in their seed are one series."""
-    families: dict[Recipe, list[LengthCurve]] = {}
-    for path, recipe in runs:
-        families.setdefault(recipe.change(seed=0), []).extend(load_curves(path))
-    labels = _labels(families)
+    families: dict[str, list[Result]] = {}
+    for result in one_per_run(results):
+        families.setdefault(result.family, []).append(result)
+    recipes = {family: runs[0].recipe.change(seed=0) for family, runs in families.items()}
+    labels = _labels(recipes.values())
     series = []
-    for recipe, curves in families.items():
-        for distribution in sorted({curve.distribution for curve in curves}):
-            same = [curve for curve in curves if curve.distribution == distribution]
+    for family, runs in families.items():
+        recipe = recipes[family]
+        for distribution in sorted({name for run in runs for name in run.curves}):
+            same = [run.curves[distribution] for run in runs if distribution in run.curves]
             lengths = sorted({length for curve in same for length in curve.scores})
             points = {n: _point([c.scores[n] for c in same if n in c.scores]) for n in lengths}
             series.append(Series(labels[recipe], recipe, distribution, points))
@@ -109,24 +82,11 @@ def updates_text(recipe: Recipe) -> str:
 
 
 def _point(scores: list[Score]) -> Point:
-    accuracies = [score.accuracy for score in scores]
-    mean = sum(accuracies) / len(accuracies)
-    low, high = scores[0].interval if len(scores) == 1 else t_interval(accuracies)
-    distances = [score.edit_distance for score in scores if score.edit_distance is not None]
-    distance = sum(distances) / len(distances) if distances else None
-    return Point(mean, low, high, len(scores), min(score.examples for score in scores), distance)
-
-
-def t_interval(values: Sequence[float], most: float = 1.0) -> tuple[float, float]:
-    """Student's 95% interval of a mean of values in 0..`most`."""
-    from scipy.stats import t
-
-    mean = sum(values) / len(values)
-    spread = math.sqrt(
-        sum((value - mean) ** 2 for value in values) / (len(values) - 1) / len(values)
+    accuracy = OverSeeds(
+        tuple(score.accuracy for score in scores), tuple(score.examples for score in scores)
     )
-    half = float(t.ppf(0.975, len(values) - 1)) * spread
-    return max(0.0, mean - half), min(most, mean + half)
+    distances = [score.edit_distance for score in scores if score.edit_distance is not None]
+    return Point(accuracy, sum(distances) / len(distances) if distances else None)
 
 
 def series_table(series: Sequence[Series]) -> str:
@@ -146,4 +106,4 @@ def series_table(series: Sequence[Series]) -> str:
 
 
 def _percent(series: Series, length: int) -> str:
-    return f"{100 * series.points[length].mean:.1f}" if length in series.points else ""
+    return f"{100 * series.points[length].accuracy.mean:.1f}" if length in series.points else ""

@@ -1,150 +1,116 @@
-"""What an experiment is: a question, the recipes that are compared, what is measured, and what the
-paper says.
+"""What an experiment is: a question, the arms that are compared, what is measured, and what is
+claimed.
+
+    PLAIN = Arm("plain", find_recipe("sort/standard"))
+    DEEP = Arm("deep", find_recipe("sort/standard").change(depth=3))
+    DEPTH = Experiment("depth", "Does depth help?", (PLAIN, DEEP), lengths=(20, 30, 50),
+                       claims=(Better(DEEP, PLAIN, 50),))
+
+In a file of one's own, `taskhint reproduce my_file.py:DEPTH --out DIR` runs it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
 
-from taskhint.recipes import find_recipe
-from taskhint.recipes.recipe import SCALES, Recipe, Scale
+from taskhint.experiments.arm import NAME, Arm
+from taskhint.experiments.claims import Claim
+from taskhint.experiments.quantity import ACCURACY, Quantity
+from taskhint.recipes.recipe import SCALES, Scale
+from taskhint.system.errors import UserError
+from taskhint.system.settings import Settings
 
-Quantity = Literal["accuracy", "edit distance", "min-finding", "identity+successor"]
 PAPER_LONGEST = 100
 PAPER_EXAMPLES = 100_000
-MECHANISMS: tuple[Quantity, ...] = ("min-finding", "identity+successor")
 
 
 @dataclass(frozen=True)
-class Arm:
-    """One line of a figure: a named recipe with some settings changed, and a multiple of its usual
-    updates.
-    """
-
-    label: str
-    recipe: str
-    pocket: tuple[str, ...] = ()
-    paper: tuple[str, ...] = ()
-    updates: float = 1.0
-    counterpart: str = ""  # the paper's recipe nearest to it, if that has another name
-
-    def at(self, scale: Scale) -> Recipe:
-        recipe = find_recipe(self.recipe, scale).with_settings(
-            self.pocket if scale == "pocket" else self.paper
-        )
-        return (
-            recipe
-            if self.updates == 1.0
-            else recipe.with_steps(round(recipe.steps * self.updates))
-        )
-
-    @property
-    def paper_recipe(self) -> Recipe:
-        """What the paper trains, or the nearest to it."""
-        return find_recipe(self.counterpart or self.recipe, "paper")
-
-    def folder(self, scale: Scale) -> str:
-        """Where its runs stand: the same for every experiment that has the same arm."""
-        settings = self.pocket if scale == "pocket" else self.paper
-        more = (f"updates={self.updates:g}",) if self.updates != 1.0 else ()
-        return "_".join([self.recipe.replace("/", "-"), *settings, *more]).replace("=", "-")
-
-
-@dataclass(frozen=True)
-class Panel:
+class Panel(Settings):
     """One set of axes: a quantity by length, on one test distribution."""
 
-    quantity: Quantity
+    label: ClassVar[str] = "panel"
+
+    quantity: Quantity = ACCURACY
     distribution: str = "uniform"
 
-    @property
-    def title(self) -> str:
-        return f"{self.quantity}, {self.distribution} sequences"
+    title: str = field(init=False, compare=False, default="")
+
+    def __post_init__(self) -> None:
+        title = f"{self.quantity.name}, {self.distribution} sequences"
+        object.__setattr__(self, "title", title)
 
 
 @dataclass(frozen=True)
 class Published:
     """A number that the paper prints, in percent. `bound`: it is an upper bound."""
 
-    arm: str
+    arm: Arm
     length: int
     percent: float
     bound: bool = False
     distribution: str = "uniform"
 
-    @property
-    def text(self) -> str:
-        return f"{'under ' if self.bound else ''}{self.percent:g}"
-
-
-@dataclass(frozen=True)
-class Better:
-    """The paper says that one arm does better than another."""
-
-    better: str
-    worse: str
-    length: int
-    distribution: str = "uniform"
-    quantity: Quantity = "accuracy"
-
-
-@dataclass(frozen=True)
-class NotBetter:
-    """The paper says that one arm does no better than another."""
-
-    other: str
-    base: str
-    length: int
-    distribution: str = "uniform"
-
-
-@dataclass(frozen=True)
-class AtMost:
-    """The paper says that an arm stays below so many percent."""
-
-    arm: str
-    length: int
-    percent: float
-    distribution: str = "uniform"
-
-
-@dataclass(frozen=True)
-class AtLeast:
-    """The paper says that an arm reaches about so many percent."""
-
-    arm: str
-    length: int
-    percent: float
-    distribution: str = "uniform"
-    quantity: Quantity = "accuracy"
-
-
-Claim = Better | NotBetter | AtMost | AtLeast
-
 
 @dataclass(frozen=True)
 class Experiment:
+    """`examples` is how many test sequences there are of each length. `of_paper`: what it claims
+    is what the paper says.
+    """
+
     name: str
     question: str
-    arms: tuple[Arm, ...]
-    panels: tuple[Panel, ...]
-    lengths: tuple[int, ...]
-    claims: tuple[Claim, ...]
-    published: tuple[Published, ...] = ()
-    examples: int = 1000  # test sequences per length
-    beyond: bool = False  # not the paper's, but about its claims
-    scales: tuple[Scale, ...] = SCALES  # at which it makes sense
-    remark: str = ""  # what a reader of the numbers has to know
+    arms: Sequence[Arm]
+    lengths: Sequence[int]
+    panels: Sequence[Panel] = (Panel(),)
+    claims: Sequence[Claim] = ()
+    published: Sequence[Published] = ()
+    examples: int = 1000
+    of_paper: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("arms", "lengths", "panels", "claims", "published"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        if not isinstance(self.name, str) or not NAME.fullmatch(self.name):
+            raise self._error("needs a name of letters, digits, '-' and '.'")
+        if not all(isinstance(arm, Arm) for arm in self.arms) or not self.arms:
+            raise self._error("needs arms, each an Arm")
+        if not all(type(n) is int and n >= 1 for n in self.lengths) or not self.lengths:
+            raise self._error("needs lengths, whole numbers of at least 1")
+        for what in ("label", "name"):
+            if len({getattr(arm, what) for arm in self.arms}) < len(self.arms):
+                raise self._error(f"has two arms of the same {what}")
+        self._check_claims()
+
+    def _check_claims(self) -> None:
+        for claim in self.claims:
+            if not isinstance(claim, Claim):
+                raise self._error(f"has a claim that is none: {claim!r:.60}")
+        named = [(claim.arms, claim.length) for claim in self.claims]
+        for arms, length in (*named, *(((one.arm,), one.length) for one in self.published)):
+            for arm in arms:
+                if arm not in self.arms:
+                    raise self._error(f"speaks of {arm!r:.60}, which is none of its arms")
+            if length not in self.lengths:
+                raise self._error(f"speaks of length {length}, which is none of its lengths")
+
+    def _error(self, problem: str) -> UserError:
+        return UserError(f"experiment {self.name!r} {problem}")
+
+    @property
+    def scales(self) -> tuple[Scale, ...]:
+        """At which all of its arms exist."""
+        return tuple(scale for scale in SCALES if all(scale in arm.scales for arm in self.arms))
 
     def examples_at(self, length: int, scale: Scale) -> int:
         """Sequences longer than the paper's longest are slow: a tenth of them must do."""
         examples = PAPER_EXAMPLES if scale == "paper" else self.examples
-        return examples if length <= PAPER_LONGEST else max(1000, examples // 10)
+        return examples if length <= PAPER_LONGEST else min(examples, max(1000, examples // 10))
 
-    def printed(self, arm: str, panel: Panel) -> dict[int, Published]:
+    def printed(self, arm: Arm, panel: Panel) -> dict[int, Published]:
         """What the paper prints of an arm in a panel, by length."""
-        if panel.quantity != "accuracy":
+        if panel.quantity != ACCURACY:
             return {}
         return {
             p.length: p
@@ -154,16 +120,16 @@ class Experiment:
 
     @property
     def distributions(self) -> dict[str, bool]:
-        """Every test distribution, and whether its edit distance is wanted."""
-        wanted = {
-            panel.distribution: False for panel in self.panels if panel.quantity not in MECHANISMS
-        }
+        """Every test distribution that is evaluated, and whether its edit distance is wanted."""
+        wanted: dict[str, bool] = {}
         for panel in self.panels:
-            if panel.quantity == "edit distance":
-                wanted[panel.distribution] = True
+            if panel.quantity.needs != "mechanisms":
+                distances = panel.quantity.needs == "edit distance"
+                wanted[panel.distribution] = wanted.get(panel.distribution, False) or distances
         return wanted
 
     @property
-    def probes(self) -> bool:
-        """Whether mechanisms inside the models are counted."""
-        return any(panel.quantity in MECHANISMS for panel in self.panels)
+    def mechanisms(self) -> frozenset[str]:
+        """Names of the mechanisms that are counted inside the models."""
+        wanted = (panel.quantity for panel in self.panels)
+        return frozenset(one.name for one in wanted if one.needs == "mechanisms")

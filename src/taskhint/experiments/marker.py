@@ -1,30 +1,47 @@
-"""The file that says which experiments a directory of `taskhint reproduce` holds, and at which
-scale.
+"""The files beside the runs of `taskhint reproduce`: which experiments they are of, and what a
+person remarks on them.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from taskhint.recipes.recipe import SCALES, Scale
+from taskhint.recipes.recipe import Scale
 from taskhint.system.errors import UserError
 from taskhint.system.files import json_bytes, read_json, write_atomically
+from taskhint.system.settings import Settings, conform, to_json
 
 MARKER = "reproduce.json"
+REMARKS = "remarks.json"
 
 
-def write_marker(directory: Path, scale: Scale, names: list[str]) -> None:
-    write_atomically(directory / MARKER, json_bytes({"scale": scale, "experiments": names}))
+@dataclass(frozen=True)
+class Marker(Settings):
+    """`sources` names the file or module of every experiment that is not the package's own."""
+
+    scale: Scale
+    experiments: tuple[str, ...]
+    sources: dict[str, str] = field(default_factory=dict)
 
 
-def read_marker(directory: Path) -> tuple[Scale, list[str]]:
+def write_marker(directory: Path, marker: Marker) -> None:
+    write_atomically(directory / MARKER, json_bytes(to_json(marker)))
+
+
+def read_marker(directory: Path) -> Marker:
     path = directory / MARKER
-    data = read_json(path)
     try:
-        scale, names = data["scale"], [str(name) for name in data["experiments"]]
-    except (KeyError, TypeError):
-        raise UserError(f"{path} is damaged: it does not name experiments") from None
-    for known in SCALES:
-        if scale == known:
-            return known, names
-    raise UserError(f"{path} is damaged: {scale!r} is not a scale")
+        marker: Marker = conform(Marker, read_json(path), "it")
+    except UserError as error:
+        raise UserError(f"{path} is damaged: it does not name experiments ({error})") from None
+    return marker
+
+
+def read_remarks(directory: Path) -> dict[str, str]:
+    """By experiment; nothing if nobody wrote any."""
+    path = directory / REMARKS
+    if not path.exists():
+        return {}
+    remarks: dict[str, str] = conform(dict[str, str], read_json(path), str(path))
+    return remarks

@@ -1,7 +1,7 @@
 """Looking inside: from a model and inputs to labelled numbers and their figures.
 
 One file per probe; `study` runs all of them on a run. The names below are imported when they are
-first used: what reads kept shares (`shares_file`) needs no torch.
+first used.
 """
 
 from __future__ import annotations

@@ -17,10 +17,11 @@ from matplotlib.figure import Figure
 from taskhint.data.dataset import fresh_examples
 from taskhint.evaluation.exact import TOKENS_AT_ONCE, judge
 from taskhint.probe.probe import About, Comparison, Looked, Probe, Shown
-from taskhint.probe.shares import draw_line, wilson
+from taskhint.probe.shares import draw_line
 from taskhint.probe.traced import Subject
 from taskhint.system.drawing import COLOURS, legend_below, new_figure, tidy
 from taskhint.system.errors import UserError
+from taskhint.system.stats import Interval, wilson
 from taskhint.tasks.steps import Step
 
 TENTHS = 10
@@ -51,10 +52,10 @@ class ErrorsAtLength:
         """First errors at such steps per step that was reached; None if none was."""
         return sum(self.counts[kind].values()) / self.reached[kind] if self.reached[kind] else None
 
-    def risk_interval(self, kind: str) -> tuple[float, float]:
+    def risk_interval(self, kind: str) -> Interval:
         """Its 95% Wilson interval."""
         risk = self.risk_of_step(kind)
-        return (0.0, 1.0) if risk is None else wilson(risk, self.reached[kind])
+        return Interval(0.0, 1.0) if risk is None else wilson(risk, self.reached[kind])
 
     @property
     def share_of_places(self) -> list[float]:

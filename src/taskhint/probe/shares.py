@@ -4,7 +4,6 @@ length.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from taskhint.evaluation.curve import CONFIDENCE
 from taskhint.system.drawing import COLOURS, MARKERS
+from taskhint.system.stats import student_half, wilson
 
 Floats = npt.NDArray[np.float64]
 
@@ -57,17 +56,6 @@ def independent_positions(held: Floats, asked: Floats) -> float:
     return float(min(max(effective, count), total))
 
 
-def wilson(share: float, count: float) -> tuple[float, float]:
-    """Wilson's interval for a share of a number of observations that need not be whole."""
-    from scipy.stats import norm
-
-    z = float(norm.ppf((1 + CONFIDENCE) / 2))
-    centre = share + z * z / (2 * count)
-    half = z * math.sqrt(share * (1 - share) / count + (z / (2 * count)) ** 2)
-    shrink = 1 + z * z / count
-    return max(0.0, (centre - half) / shrink), min(1.0, (centre + half) / shrink)
-
-
 @dataclass(frozen=True)
 class Means:
     """The mean over sequences of an array per sequence, and half the width of its 95% interval
@@ -82,13 +70,7 @@ def means_of(rows: Floats) -> Means:
     """Of (sequences, ...) values. One sequence alone has no interval; its half width is given as
     0.
     """
-    from scipy.stats import t
-
-    count = len(rows)
-    if count < 2:
-        return Means(rows.mean(axis=0), np.zeros(rows.shape[1:]))
-    spread = rows.std(axis=0, ddof=1) / math.sqrt(count)
-    return Means(rows.mean(axis=0), float(t.ppf((1 + CONFIDENCE) / 2, count - 1)) * spread)
+    return Means(rows.mean(axis=0), student_half(rows))
 
 
 def draw_shares(

@@ -1,4 +1,4 @@
-"""A named recipe with what a user wants to know before starting it."""
+"""A named recipe, and what was measured of it."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from taskhint.recipes.recipe import Recipe, Scale
+from taskhint.system.settings import Settings
 
 
 @dataclass(frozen=True)
 class Entry:
-    """`minutes` is one pocket run on one core, from results/times.json; `result` is its mean
-    accuracy over the seeds in results/reproduce; 0 and empty where nothing was measured yet.
-    """
-
     name: str
     about: str
     build: Callable[[Scale], Recipe]
-    minutes: float = 0.0
-    result: str = ""
+
+
+@dataclass(frozen=True)
+class Measured(Settings):
+    """`minutes` of one pocket run on one core; `result`: accuracies, means over seeds."""
+
+    minutes: float
+    result: str

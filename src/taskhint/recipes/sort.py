@@ -83,29 +83,21 @@ ENTRIES = (
     Entry(
         "sort/standard",
         "plain training",
-        minutes=3.8,
-        result="100.0% at length 20, 1.3% at 50, 0.0% at 100",
         build=partial(recipe, name="sort/standard"),
     ),
     Entry(
         "sort/tempered",
         "attention logits times a learned β·ln n",
-        minutes=3.9,
-        result="99.9% at length 20, 95.7% at 50, 37.4% at 100",
         build=partial(recipe, name="sort/tempered", temperature=LogVisible()),
     ),
     Entry(
         "sort/successor",
         "with the successor hint",
-        minutes=3.8,
-        result="77.4% at length 20, 38.8% at 30, 0.0% at 50",
         build=partial(recipe, name="sort/successor", hints=SUCCESSOR),
     ),
     Entry(
         "sort/successor-tempered",
         "successor hint and tempered softmax",
-        minutes=3.8,
-        result="99.8% at length 20, 87.3% at 50, 11.3% at 100",
         build=partial(
             recipe, name="sort/successor-tempered", hints=SUCCESSOR, temperature=LogVisible()
         ),
@@ -113,36 +105,26 @@ ENTRIES = (
     Entry(
         "sort/count",
         "with the count hint",
-        minutes=3.3,
-        result="56.8% at length 20, 13.8% at 30, 0.0% at 50",
         build=partial(recipe, name="sort/count", hints=(Hint(Count()),)),
     ),
     Entry(
         "sort/fill",
         "with the fill hint",
-        minutes=3.9,
-        result="99.7% at length 20, 0.1% at 50, 0.0% at 100",
         build=partial(recipe, name="sort/fill", hints=(Hint(Fill()),)),
     ),
     Entry(
         "sort/all-hints",
         "successor, count and fill at once",
-        minutes=3.4,
-        result="40.1% at length 20, 9.1% at 30, 0.0% at 50",
         build=partial(recipe, name="sort/all-hints", hints=ALL_HINTS),
     ),
     Entry(
         "sort/best",
         "tempered, keys of one size, dense and repeating training data, twice the updates",
-        minutes=9.2,
-        result="99.86% at length 100, 98.1% at 200 (mean of 5 seeds, 10,000 and 1,000 sequences)",
         build=partial(best, name="sort/best"),
     ),
     Entry(
         "sort/best-successor",
         "sort/best with the successor hint, on data of the same kind",
-        minutes=8.1,
-        result="96.9% at length 20, 55.9% at 100; seeds far apart",
         build=partial(best, name="sort/best-successor", hints=(Hint(Successor(inputs=RICH)),)),
     ),
 )

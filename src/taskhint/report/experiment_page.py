@@ -1,40 +1,33 @@
-"""The paper's experiments as they came out here: figure, table, the paper's numbers, and a verdict
-in words.
-"""
+"""Experiments as they came out: figure, table, the paper's numbers, and a verdict in words."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
 
+from taskhint.experiments.arm import Arm
 from taskhint.experiments.experiment import Panel
-from taskhint.experiments.findings import Cell, Finding, Outcome
-from taskhint.report.experiment_figure import experiment_figure
+from taskhint.experiments.findings import Finding
+from taskhint.report.figures import experiment_figure
 from taskhint.system.drawing import as_svg
-from taskhint.system.tables import text_table
+from taskhint.system.stats import OverSeeds
+from taskhint.system.tables import html_table, text_table
 
 NEARLY_ALL = 0.999  # accuracies from here on get another digit
 IN_THE_PAPER = "… in the paper"
-REMARK = "Of the runs in the project's repository, at pocket scale:"
 WORDS = {True: "holds", False: "does not hold", None: "cannot be told"}
 
 
 def overview(findings: Sequence[Finding]) -> str:
     """A row per experiment: question, verdict, what it rests on."""
-    rows = "".join(
-        "<tr><td><a "
-        f'href="#{f.experiment.name}">{f.experiment.name}</a></td><td>{escape(f.experiment.question)}</td>'
-        f"<td><b>{f.verdict}</b></td><td>{held(f)}</td><td>{basis(f)}</td></tr>"
-        for f in findings
-    )
-    header = (
-        "<tr><th>experiment</th><th>question</th><th>verdict</th><th>claims that "
-        "hold</th><th>basis</th></tr>"
-    )
-    return (
-        '<div class="wide"><table '
-        f'class="notes"><thead>{header}</thead><tbody>{rows}</tbody></table></div>'
-    )
+    header = ["experiment", "question", "verdict", "claims that hold", "basis"]
+    rows = []
+    for finding in findings:
+        name = finding.experiment.name
+        link = f'<a href="#{name}">{name}</a>'
+        question, verdict = escape(finding.experiment.question), f"<b>{finding.verdict}</b>"
+        rows.append([link, question, verdict, held(finding), basis(finding)])
+    return html_table(header, rows, kind="notes")
 
 
 def section(finding: Finding) -> str:
@@ -46,15 +39,16 @@ def section(finding: Finding) -> str:
     claims = "".join(
         f"<li>{escape(o.text)}: <b>{WORDS[o.holds]}</b></li>" for o in finding.outcomes
     )
-    settings = "".join(f"<li>{escape(line)}</li>" for line in finding.different_settings)
+    settings = "".join(f"<li>{escape(line)}</li>" for line in finding.differences.lines)
     return f"""<h2 id="{experiment.name}">{escape(experiment.name)}</h2>
 <p class="lead">{escape(experiment.question)}</p>
 <p><b>Verdict: {finding.verdict}.</b> {held(finding)} claims hold. {basis(finding)}.</p>
 {as_svg(experiment_figure(finding))}
-{f"<p>{REMARK} {escape(experiment.remark)}</p>" if experiment.remark else ""}
-<p>What is {"asked" if experiment.beyond else "claimed"}, and what is found here:</p><ul>{claims}</ul>
+{f"<p>{escape(finding.remark)}</p>" if finding.remark else ""}
+<p>What is {"claimed" if experiment.of_paper else "asked"}, and what is found here:</p>
+<ul>{claims}</ul>
 <details><summary>All numbers</summary>{tables}</details>
-<details><summary>Settings that differ from the paper's</summary>
+<details><summary>Settings that differ from those of {finding.differences.whose}</summary>
 <ul>{settings}</ul></details>
 """
 
@@ -64,9 +58,11 @@ def held(finding: Finding) -> str:
 
 
 def basis(finding: Finding) -> str:
-    counts = {len(seeds) for seeds in finding.seeds.values()}
+    counts = {len(runs) for runs in finding.runs.values()}
     seeds = f"{min(counts)}" if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
-    fewest, most = finding.examples
+    rows = (row for shown in finding.panels.values() for row in shown.curves.values())
+    sequences = {count for row in rows for cell in row.values() for count in cell.sequences}
+    fewest, most = min(sequences), max(sequences)
     examples = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
     return (
         f"{seeds} seed{'s' if seeds != '1' else ''}, {examples} test sequences per length and seed"
@@ -75,75 +71,55 @@ def basis(finding: Finding) -> str:
 
 def _table(finding: Finding, panel: Panel) -> str:
     lengths = finding.experiment.lengths
-    head = "".join(f"<th>{n}</th>" for n in lengths)
-    rows = ""
+    rows, of_paper = [], []
     for arm in finding.experiment.arms:
-        cells = "".join(_cell(finding.cell(arm.label, panel, n), panel) for n in lengths)
-        rows += (
-            f"<tr><td>{escape(arm.label)}</td>{cells}<td>{len(finding.seeds[arm.label])}</td></tr>"
-        )
-        rows += _published_row(finding, panel, arm.label)
-    header = f"<tr><th>length</th>{head}<th>seeds</th></tr>"
-    return f'<div class="wide"><table><thead>{header}</thead><tbody>{rows}</tbody></table></div>'
+        found = finding.panels[panel].curves[arm]
+        cells = (_cell(found.get(n), panel) for n in lengths)
+        rows.append([escape(arm.label), *cells, str(len(finding.runs[arm]))])
+        for row in printed_rows(finding, panel, arm, lengths):
+            of_paper.append(len(rows))
+            rows.append([*row, ""])
+    return html_table(["length", *map(str, lengths), "seeds"], rows, faint=of_paper)
 
 
-def mean_and_interval(cell: Cell, panel: Panel) -> tuple[str, str]:
-    """In percent, or an edit distance; of one seed alone there is no interval."""
-    close = panel.quantity == "edit distance" or NEARLY_ALL <= cell.mean < 1.0
-    scale, digits = 1.0 if panel.quantity == "edit distance" else 100.0, 2 if close else 1
-    low, high = cell.interval
-    interval = (
-        f"{scale * low:.{digits}f}–{scale * high:.{digits}f}" if len(cell.values) > 1 else ""
-    )
-    return f"{scale * cell.mean:.{digits}f}", interval
+def mean_and_interval(cell: OverSeeds, panel: Panel) -> tuple[str, str]:
+    """In percent, or as it is; of one seed alone there is no interval that speaks of others."""
+    factor = 100 if panel.quantity.in_percent else 1
+    digits = 2 if factor == 1 or NEARLY_ALL <= cell.mean < 1.0 else 1
+    numbers = (cell.mean, cell.interval.low, cell.interval.high)
+    mean, low, high = (f"{factor * number:.{digits}f}" for number in numbers)
+    return mean, f"{low}–{high}" if cell.seeds > 1 else ""
 
 
-def _cell(cell: Cell | None, panel: Panel) -> str:
+def _cell(cell: OverSeeds | None, panel: Panel) -> str:
     if cell is None:
-        return "<td></td>"
+        return ""
     mean, interval = mean_and_interval(cell, panel)
-    return f"<td>{mean}<small>{interval or 'one seed'}</small></td>"
-
-
-def _published_row(finding: Finding, panel: Panel, arm: str) -> str:
-    rows = printed_rows(finding, panel, arm, finding.experiment.lengths)
-    return "".join(
-        f'<tr class="paper">{"".join(f"<td>{text}</td>" for text in (*row, ""))}</tr>'
-        for row in rows
-    )
+    return f"{mean}<small>{interval or 'one seed'}</small>"
 
 
 def printed_rows(
-    finding: Finding, panel: Panel, arm: str, lengths: Sequence[int]
+    finding: Finding, panel: Panel, arm: Arm, lengths: Sequence[int]
 ) -> list[list[str]]:
     """A row of the paper's numbers, where it prints any."""
-    numbers = finding.experiment.printed(arm, panel)
-    return (
-        [[IN_THE_PAPER, *(numbers[n].text if n in numbers else "" for n in lengths)]]
-        if numbers
-        else []
-    )
+    numbers = {
+        n: f"{'under ' if published.bound else ''}{published.percent:g}"
+        for n, published in finding.panels[panel].published[arm].items()
+    }
+    return [[IN_THE_PAPER, *(numbers.get(n, "") for n in lengths)]] if numbers else []
 
 
 def finding_text(finding: Finding) -> str:
     """The same for a terminal."""
     text = f"{finding.experiment.name}: {finding.verdict} ({basis(finding)})\n"
+    lengths = finding.experiment.lengths
     for panel in finding.experiment.panels:
-        lengths = finding.experiment.lengths
         rows = []
         for arm in finding.experiment.arms:
-            cells = (finding.cell(arm.label, panel, n) for n in lengths)
-            rows.append(
-                [
-                    arm.label,
-                    *("" if cell is None else mean_and_interval(cell, panel)[0] for cell in cells),
-                ]
-            )
-            rows += printed_rows(finding, panel, arm.label, lengths)
+            found = finding.panels[panel].curves[arm]
+            cells = (found.get(n) for n in lengths)
+            means = ("" if cell is None else mean_and_interval(cell, panel)[0] for cell in cells)
+            rows.append([arm.label, *means])
+            rows += printed_rows(finding, panel, arm, lengths)
         text += f"{panel.title}\n{text_table(['', *(str(n) for n in lengths)], rows)}"
-    remark = f"{REMARK} {finding.experiment.remark}\n" if finding.experiment.remark else ""
-    return text + remark + "".join(_claim_line(outcome) for outcome in finding.outcomes)
-
-
-def _claim_line(outcome: Outcome) -> str:
-    return f"  {outcome.text}: {WORDS[outcome.holds]}\n"
+    return text + "".join(f"  {o.text}: {WORDS[o.holds]}\n" for o in finding.outcomes)

@@ -8,26 +8,31 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from taskhint.evaluation.summary import Point, Series, find_runs, summarise, updates_text
+from taskhint.evaluation.results import Result, find_results
+from taskhint.evaluation.summary import Point, Series, summarise, updates_text
 from taskhint.experiments import find_experiment
 from taskhint.experiments.findings import Finding, find_all
-from taskhint.experiments.marker import MARKER, read_marker
+from taskhint.experiments.marker import MARKER, read_marker, read_remarks
 from taskhint.recipes.recipe import Recipe
-from taskhint.report.curves_figure import curves_figure
 from taskhint.report.experiment_page import overview, section
+from taskhint.report.figures import curves_figure
 from taskhint.system.drawing import as_svg
 from taskhint.system.errors import UserError
 from taskhint.system.files import write_atomically
+from taskhint.system.tables import html_table
 
 STYLE = """
 body { font: 16px/1.55 system-ui, sans-serif; color: #1b1b1b; background: #fff;
   max-width: 76rem; margin: 2.5rem auto; padding: 0 1.25rem; }
 h1 { font-size: 1.7rem; margin-bottom: .2rem; } h2 { font-size: 1.2rem; margin-top: 2.4rem; }
 p.lead { color: #555; margin-top: 0; } svg { max-width: 100%; height: auto; }
-.wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .86rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .35rem .7rem; text-align: right; border-bottom: 1px solid #e3e3e3; white-space: nowrap; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; font-size: .86rem; font-variant-numeric: tabular-nums; }
+th, td { padding: .35rem .7rem; text-align: right; border-bottom: 1px solid #e3e3e3;
+  white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; } thead th { border-bottom: 2px solid #999; }
-td small { color: #777; display: block; } .notes td, .notes th { text-align: left; white-space: normal; }
+td small { color: #777; display: block; }
+.notes td, .notes th { text-align: left; white-space: normal; }
 tr.paper td { color: #777; } details { margin: .6rem 0; } li { margin: .15rem 0; }
 """
 
@@ -38,10 +43,14 @@ def write_report(directory: Path, out: Path, names: Sequence[str] = ()) -> Path:
 
     Runs that belong to an experiment are shown with it; all others as curves by recipe.
     """
-    findings = [
-        one for place in _marked(directory) for one in _findings(place) if _chosen(one, names)
-    ]
-    rest = [] if names else _rest(directory)
+    results = find_results(directory)
+    places = sorted(path.parent for path in directory.rglob(MARKER))
+    findings = [one for place in places for one in _findings(place, results)]
+    if names:
+        findings, rest = [one for one in findings if one.experiment.name in names], []
+    else:
+        outside = [one for one in results if not any(_below(one, place) for place in places)]
+        rest = summarise(outside) if outside or not places else []
     try:
         write_atomically(out, report_page(rest, findings).encode())
     except OSError as error:
@@ -49,28 +58,16 @@ def write_report(directory: Path, out: Path, names: Sequence[str] = ()) -> Path:
     return out
 
 
-def _marked(directory: Path) -> list[Path]:
-    return sorted(path.parent for path in directory.rglob(MARKER))
+def _below(result: Result, place: Path) -> bool:
+    return result.path.is_relative_to(place)
 
 
-def _chosen(finding: Finding, names: Sequence[str]) -> bool:
-    return not names or finding.experiment.name in names
-
-
-def _findings(place: Path) -> list[Finding]:
-    scale, names = read_marker(place)
-    return find_all(place, [find_experiment(name) for name in names], scale)
-
-
-def _rest(directory: Path) -> list[Series]:
-    """The curves of runs that stand outside every directory of experiments."""
-    places = _marked(directory)
-    outside = [
-        (path, recipe)
-        for path, recipe in find_runs(directory)
-        if not any(path.is_relative_to(place) for place in places)
-    ]
-    return summarise(outside) if outside or not places else []
+def _findings(place: Path, results: Sequence[Result]) -> list[Finding]:
+    """Of the experiments that a directory is marked with."""
+    marker = read_marker(place)
+    experiments = [find_experiment(one, marker.sources.get(one, "")) for one in marker.experiments]
+    there = [result for result in results if _below(result, place)]
+    return find_all(there, experiments, marker.scale, read_remarks(place))
 
 
 def report_page(series: Sequence[Series], findings: Sequence[Finding] = ()) -> str:
@@ -87,12 +84,18 @@ def report_page(series: Sequence[Series], findings: Sequence[Finding] = ()) -> s
 """
 
 
+HOW = """Means over seeds with 95% intervals that know both how seeds differ and how many
+sequences each was asked (Wilson's interval, with as few sequences as the spread of the seeds
+allows for). A claim that one arm is better than another holds if Welch's 95% interval of the
+difference lies above zero, and does not hold if it lies below. "Not better" holds unless the other
+arm is clearly better, and cannot be told where both are under 1%. "Reaches" and "below" go by the
+mean over the seeds alone. Reproduced: every claim holds; partly: some do."""
+
+
 def _experiments(findings: Sequence[Finding]) -> str:
-    return f"""<h1>The paper's experiments, and more</h1>
-<p class="lead">Means over seeds with 95% intervals (Student's t over the seeds). A claim that one arm is better than
-another holds if Welch's 95% interval of the difference lies above zero, and does not hold if it lies below. "Not
-better" holds unless the other arm is clearly better, and cannot be told where both are under 1%. "Reaches" and "below"
-go by the mean over the seeds alone. Reproduced: every claim holds; partly: some do.</p>
+    of_paper = any(finding.experiment.of_paper for finding in findings)
+    return f"""<h1>{"The paper's experiments, and more" if of_paper else "Experiments"}</h1>
+<p class="lead">{HOW}</p>
 {overview(findings)}{"".join(section(finding) for finding in findings)}
 """
 
@@ -106,45 +109,42 @@ def _curves(task: str, series: Sequence[Series]) -> str:
         for name in sorted(distributions, key=lambda name: (name != "uniform", name))
     )
     return f"""<h1>Accuracy by length: {escape(task)}</h1>
-<p class="lead">Trained on inputs of at most {longest} symbols, measured on longer ones. A sequence counts only if every
-token of its answer is right.</p>
+<p class="lead">Trained on inputs of at most {longest} symbols, measured on longer ones. A sequence
+counts only if every token of its answer is right.</p>
 {as_svg(curves_figure(series))}
 {tables}
-<p>Percent of sequences without an error, and the 95% interval. With one seed the interval is Wilson's over the test
-sequences, and says nothing of other seeds; with several it is Student's t over the seeds.</p>
+<p>Percent of sequences without an error, and the 95% interval. With one seed the interval is
+Wilson's over the test sequences, and says nothing of other seeds; with several it is widened as
+far as the seeds lie apart.</p>
 <h2>What was trained</h2>{_settings(series)}
 """
 
 
 def _table(series: Sequence[Series]) -> str:
     lengths = sorted({length for one in series for length in one.points})
-    head = "".join(f"<th>{length}</th>" for length in lengths)
-    rows = ""
+    rows = []
     for one in series:
-        cells = "".join(_cell(one.points.get(length)) for length in lengths)
-        seeds = max(point.seeds for point in one.points.values())
-        examples = min(point.examples for point in one.points.values())
-        rows += f"<tr><td>{escape(one.label)}</td>{cells}<td>{seeds}</td><td>{examples}</td></tr>"
-    header = f"<tr><th>length</th>{head}<th>seeds</th><th>sequences</th></tr>"
-    return f'<div class="wide"><table><thead>{header}</thead><tbody>{rows}</tbody></table></div>'
+        cells = (_cell(one.points.get(length)) for length in lengths)
+        accuracies = [point.accuracy for point in one.points.values()]
+        seeds = max(accuracy.seeds for accuracy in accuracies)
+        examples = min(min(accuracy.sequences) for accuracy in accuracies)
+        rows.append([escape(one.label), *cells, str(seeds), str(examples)])
+    return html_table(["length", *map(str, lengths), "seeds", "sequences"], rows)
 
 
 def _cell(point: Point | None) -> str:
     if point is None:
-        return "<td></td>"
-    distance = (
-        "" if point.edit_distance is None else f"<small>edit {point.edit_distance:.2f}</small>"
-    )
-    return f"<td>{100 * point.mean:.1f}<small>{100 * point.low:.1f}–{100 * point.high:.1f}</small>{distance}</td>"
+        return ""
+    accuracy, distance = point.accuracy, point.edit_distance
+    edit = "" if distance is None else f"<small>edit {distance:.2f}</small>"
+    low, high = 100 * accuracy.interval.low, 100 * accuracy.interval.high
+    return f"{100 * accuracy.mean:.1f}<small>{low:.1f}–{high:.1f}</small>{edit}"
 
 
 def _settings(series: Sequence[Series]) -> str:
     recipes = dict.fromkeys((one.label, one.recipe) for one in series)
-    rows = "".join(
-        f"<tr><td>{escape(label)}</td><td>{escape(describe(recipe))}</td></tr>"
-        for label, recipe in recipes
-    )
-    return f'<div class="wide"><table class="notes"><tbody>{rows}</tbody></table></div>'
+    rows = [[escape(label), escape(describe(recipe))] for label, recipe in recipes]
+    return html_table([], rows, kind="notes")
 
 
 def describe(recipe: Recipe) -> str:

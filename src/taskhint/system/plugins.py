@@ -33,6 +33,14 @@ def imported_sources() -> tuple[str, ...]:
     return tuple(_imported)
 
 
+def imported_modules() -> dict[str, ModuleType]:
+    """Every imported file and module, by its name as a person would give it."""
+    return {
+        Path(name).name if name.endswith(".py") else name: module
+        for name, module in _imported.items()
+    }
+
+
 def import_source(source: str) -> ModuleType:
     """A Python file by its path, or a module by its name. Each is imported once."""
     is_file = source.endswith(".py")

@@ -1,8 +1,8 @@
-"""Tables as plain text and as Markdown."""
+"""Tables as plain text, as Markdown and as HTML."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -25,3 +25,21 @@ def markdown_table(
     """With `numbers`, all columns but the first to the right."""
     rules = ["---", *(["---:" if numbers else "---"] * (len(header) - 1))]
     return "".join(f"| {' | '.join(line)} |\n" for line in (header, rules, *rows))
+
+
+def html_table(
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    kind: str = "",
+    faint: Container[int] = (),
+) -> str:
+    """Of cells that are HTML; `faint` are the numbers of rows in the background."""
+    head = "".join(f"<th>{cell}</th>" for cell in header)
+    body = ""
+    for number, row in enumerate(rows):
+        cells = "".join(f"<td>{cell}</td>" for cell in row)
+        look = ' class="paper"' if number in faint else ""
+        body += f"<tr{look}>{cells}</tr>"
+    class_ = f' class="{kind}"' if kind else ""
+    above = f"<thead><tr>{head}</tr></thead>" if header else ""
+    return f'<div class="wide"><table{class_}>{above}<tbody>{body}</tbody></table></div>'

@@ -1,0 +1,168 @@
+"""What is kept of runs: read from their directories, or from files that hold the results of many.
+
+A file NAME.runs.json has one recipe and, by seed, what the directories of its runs hold apart from
+weights and metrics:
+
+    {"recipe": …, "seeds": {"0": {"step": …, "curves": {"uniform": {"20": {"examples": …,
+     "right": …}}}, "mechanisms": …, "environment": …}}}
+
+Nothing here reads a model or imports torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from taskhint.evaluation.curve import LengthCurve, load_curves
+from taskhint.evaluation.shares import KeptShares, load_shares
+from taskhint.recipes.recipe import Recipe
+from taskhint.system.errors import UserError, warn
+from taskhint.system.files import read_json
+from taskhint.system.settings import to_json
+
+PACKED = ".runs.json"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What is kept of one run: the curves of its newest evaluated checkpoint by distribution, and
+    the shares of its mechanisms.
+    """
+
+    path: Path  # of the run's directory, or of the file
+    recipe: Recipe
+    curves: dict[str, LengthCurve]
+    mechanisms: KeptShares
+
+    @property
+    def family(self) -> str:
+        """The same for runs that differ in nothing but their seed."""
+        return self.recipe.change(seed=0).fingerprint()
+
+    @property
+    def empty(self) -> bool:
+        return not self.curves and not self.mechanisms.shares
+
+    @property
+    def step(self) -> int:
+        return max((curve.step for curve in self.curves.values()), default=self.mechanisms.step)
+
+    def merged(self, other: Result) -> Result:
+        """Of two results of the same run all that the longer trained one has."""
+        older, newer = sorted((self, other), key=lambda one: one.step)
+        if older.step < newer.step:
+            return newer
+        curves = {
+            name: curve.merged(older.curves[name]) if name in older.curves else curve
+            for name, curve in newer.curves.items()
+        }
+        shares = newer.mechanisms.merged(older.mechanisms)
+        return replace(newer, curves={**older.curves, **curves}, mechanisms=shares)
+
+
+Reader = Callable[[Path], list[Result]]
+
+
+def find_results(place: Path) -> list[Result]:
+    """Those of every run below a directory, at any depth. What cannot be read is skipped, with a
+    warning.
+    """
+    readers = _readers(place)
+    if not readers:
+        raise UserError(f"{place} holds no run")
+    results: list[Result] = []
+    errors: list[UserError] = []
+    for path, read in readers:
+        try:
+            results += read(path)
+        except UserError as error:
+            errors.append(error)
+    if not results:
+        raise errors[0]
+    for problem in errors:
+        warn(f"{problem}; skipped")
+    return results
+
+
+def _readers(place: Path) -> list[tuple[Path, Reader]]:
+    if place.name.endswith(PACKED) and place.is_file():
+        return [(place, read_packed)]
+    if not place.is_dir():
+        raise UserError(f"{place} is not a directory")
+    found: list[tuple[Path, Reader]] = [
+        (path.parent, read_run) for path in sorted(place.rglob("recipe.json"))
+    ]
+    files = sorted(place.rglob(f"*{PACKED}"), key=lambda path: str(path).removesuffix(PACKED))
+    return [*found, *((path, read_packed) for path in files)]
+
+
+def read_run(path: Path) -> list[Result]:
+    recipe = Recipe.from_json(read_json(path / "recipe.json"), f"{path}/recipe.json")
+    curves = {curve.distribution: curve for curve in load_curves(path)}
+    return [Result(path, recipe, curves, load_shares(path))]
+
+
+def read_packed(path: Path) -> list[Result]:
+    data = read_json(path)
+    if not isinstance(data, dict) or not isinstance(data.get("seeds"), dict):
+        raise UserError(f"{path} is damaged: it does not hold results by seed")
+    recipe = Recipe.from_json(data.get("recipe"), f"{path}: recipe")
+    return [
+        _unpacked(path, recipe.change(seed=_number(seed, path)), kept)
+        for seed, kept in data["seeds"].items()
+    ]
+
+
+def _number(seed: str, path: Path) -> int:
+    if not seed.isdecimal():
+        raise UserError(f"{path} is damaged: {seed!r:.40} is not a seed")
+    return int(seed)
+
+
+def _unpacked(path: Path, recipe: Recipe, kept: Any) -> Result:
+    where = f"{path}, seed {recipe.seed}"
+    if not isinstance(kept, dict) or not isinstance(kept.get("curves"), dict):
+        raise UserError(f"{where} is damaged: it has no curves")
+    about: dict[str, Any] = {"run": str(path), "recipe": recipe.name, "task": recipe.task.kind}
+    about |= {"seed": recipe.seed, "step": kept.get("step")}
+    curves = {
+        name: LengthCurve.from_json({**about, "distribution": name, "scores": scores}, where)
+        for name, scores in kept["curves"].items()
+    }
+    mechanisms = kept.get("mechanisms")
+    shares = KeptShares() if mechanisms is None else KeptShares.from_json(mechanisms, where)
+    return Result(path, recipe, curves, shares)
+
+
+def packed(results: Iterable[Result], environments: dict[int, Any]) -> dict[str, Any]:
+    """What a file says of runs of one recipe."""
+    seeds: dict[int, dict[str, Any]] = {}
+    recipe = None
+    for result in sorted(results, key=lambda one: one.recipe.seed):
+        recipe, seed = recipe or result.recipe.change(seed=0), result.recipe.seed
+        curves = {name: _scores(curve) for name, curve in sorted(result.curves.items())}
+        seeds[seed] = {"step": result.step, "curves": curves}
+        if result.mechanisms.shares:
+            seeds[seed]["mechanisms"] = to_json(result.mechanisms)
+        if seed in environments:
+            seeds[seed]["environment"] = environments[seed]
+    return {"recipe": to_json(recipe), "seeds": {str(seed): kept for seed, kept in seeds.items()}}
+
+
+def _scores(curve: LengthCurve) -> dict[str, Any]:
+    return {
+        str(n): {name: value for name, value in to_json(score).items() if value is not None}
+        for n, score in sorted(curve.scores.items())
+    }
+
+
+def one_per_run(results: Iterable[Result]) -> list[Result]:
+    """Results of one run that stand in several places, as one."""
+    found: dict[str, Result] = {}
+    for result in results:
+        key = result.recipe.fingerprint()
+        found[key] = found[key].merged(result) if key in found else result
+    return list(found.values())
