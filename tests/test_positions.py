@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from torch import Tensor
 
 from taskhint.data.batch import make_batch
 from taskhint.data.dataset import fresh_examples
+from taskhint.evaluation.exact import evaluate
 from taskhint.model.attention import paths
 from taskhint.model.config import ModelConfig
 from taskhint.model.decoder import Decoder
@@ -38,8 +40,12 @@ from taskhint.model.positions import (
 from taskhint.model.temperature import Temperature
 from taskhint.recipes import find_recipe
 from taskhint.system.errors import UserError
-from taskhint.tasks import Carry, Increment, Sort
+from taskhint.tasks import Carry, Increment, Sort, Task
+from taskhint.tasks.addition import Addition, AdditionScratchpad
+from taskhint.tasks.copying import Copy, Reverse
 from taskhint.tasks.random_bits import RandomBits
+from taskhint.training.loop import train
+from tests.conftest import small
 
 MODEL = ModelConfig(width=24, heads=3, depth=2, mlp_width=8)
 DISTANCES = [*range(40), 63, 64, 100, 127, 128, 129, 500, 5000]
@@ -249,16 +255,32 @@ def test_coupled_digits_are_those_of_equal_weight() -> None:
     assert carry.coupled(tokens).tolist() == [wanted]
 
 
-def test_coupling_begins_anywhere_within_its_span_in_training_and_at_1_in_a_test() -> None:
+@pytest.mark.parametrize(
+    ("task", "wanted"),
+    [
+        (Copy(symbols=50), "123 0 1234"),
+        (Reverse(symbols=50), "321 0 1234"),
+        (Addition(), "321 0 321 0 12345"),
+        (Addition(operands="reversed"), "123 0 123 0 12345"),
+        (AdditionScratchpad(), "321 0 321 0 1111222233334" + "4"),
+    ],
+    ids=str,
+)
+def test_coupled_tokens_of_the_fields_tasks(task: Task, wanted: str) -> None:
+    tokens = np.pad(fresh_examples(task, 0, 3, 0, 4).tokens, ((0, 0), (0, 1)), constant_values=-1)
+    rows = [[int(digit) for digit in wanted.replace(" ", "")]] * 4
+    assert task.coupled(tokens).tolist() == rows
+
+
+def test_coupling_begins_anywhere_within_its_span_in_training_and_at_0_in_a_test() -> None:
     task, positions = Increment(), Coupling(Learned(20), span=12)
     tokens = fresh_examples(task, 0, 4, 0, 400).tokens[:, :9]
     plain = positions.token_ids(tokens, task)
-    assert plain.shape == (400, 10) and plain.min(where=plain > 0, initial=99) == 1
+    assert plain.shape == (400, 10) and plain.min() == 0 and plain.max() == 5
     ids = positions.training_ids(RandomBits(0, 63, np.arange(400)), tokens, task)
-    assert ((ids == 0) == (plain == 0)).all()
-    offsets = np.where(plain > 0, ids - plain, -1).max(axis=1)
-    assert set(offsets.tolist()) == set(range(12 - 5 + 1)) and ids.max() == 12
-    assert (np.where(plain > 0, ids - plain, offsets[:, None]) == offsets[:, None]).all()
+    offsets = (ids - plain)[:, :1]
+    assert (ids == plain + offsets).all()
+    assert set(offsets.ravel().tolist()) == set(range(12 - 5 + 1)) and ids.max() == 12
 
 
 def test_abacus_counts_digits_within_each_number() -> None:
@@ -453,3 +475,11 @@ def test_what_leaves_logits_alone_trains_on_the_fast_path(
     decoder = Decoder(config, task.vocab.size, [task])
     decoder(make_batch(task, [fresh_examples(task, 0, 5, 0, 4)]))
     assert (not slow) == is_fast
+
+
+@pytest.mark.parametrize("kind", ["coupling", "abacus", "randomised", "fire"])
+def test_a_scheme_trains_and_is_measured(kind: str, tmp_path: Path) -> None:
+    recipe = small("increment/tempered").with_settings([f"model.positions={kind}"])
+    run = train(recipe.change(steps=3, batch_size=8), tmp_path / "run")
+    assert evaluate(run, [4, 12], examples=6, edit_distance=True)[12].examples == 6
+    assert len(run.solve([1, 2, 9])) == 3

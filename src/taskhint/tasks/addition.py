@@ -94,6 +94,7 @@ class AdditionTask(Arithmetic):
     """
 
     operator: ClassVar[str] = "+"
+    tokens_per_place: ClassVar[int] = 1  # of the answer
     tests: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "uniform": {"carries": 0.0},
         "carries": {"carries": 1.0},
@@ -124,6 +125,18 @@ class AdditionTask(Arithmetic):
         if self.operands == "plain":
             return next(zeros) + first, next(zeros) + second
         return first + next(zeros), second + next(zeros)
+
+    def coupled(self, tokens: Ints) -> Ints:
+        """The digits of one place, 1 for the least significant; the operator and ⊥ are before
+        it.
+        """
+        index = np.arange(tokens.shape[1])
+        digits = (tokens == self.vocab.mark(self.operator)).argmax(axis=1)[:, None]
+        steps = index - 2 * digits - 1  # behind ⊥
+        place = np.where(index <= digits, index, index - digits - 1)  # within an operand
+        of_operand = digits - place if self.operands == "plain" else (place + 1) % (digits + 1)
+        answered = (steps + self.tokens_per_place - 1) // self.tokens_per_place
+        return np.where(steps < 0, of_operand, answered)
 
     def as_written(self) -> str:
         return "1 2 9 + 0 7 4" if self.operands == "plain" else "9 2 1 + 4 7 0"
@@ -182,6 +195,7 @@ class AdditionScratchpad(AdditionTask):
     """
 
     kind: ClassVar[str] = "addition-scratchpad"
+    tokens_per_place: ClassVar[int] = 4
     about: ClassVar[str] = (
         "the digits of a + the digits of b ⊥ -> for each place both digits, the sum's and the "
         "carry; then the last carry"

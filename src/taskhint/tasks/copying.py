@@ -16,7 +16,7 @@ from taskhint.tasks.arrays import ArrayTask
 from taskhint.tasks.inputs import UNIFORM, Distinct, Inputs
 from taskhint.tasks.lengths import EvenLengths, Lengths
 from taskhint.tasks.random_bits import Ints, RandomBits
-from taskhint.tasks.task import SymbolTask, delimited
+from taskhint.tasks.task import SymbolTask, delimited, steps_from_delimiter
 from taskhint.tasks.theory import HUANG, OURS, ZHOU, Theory
 from taskhint.tasks.vocab import NONE
 
@@ -50,6 +50,11 @@ class Copy(ArrayTask, SymbolTask):
 
     def solve(self, prompt: Sequence[int]) -> list[int]:
         return list(prompt[:-1])
+
+    def coupled(self, tokens: Ints) -> Ints:
+        """A symbol and its copy."""
+        steps = steps_from_delimiter(self, tokens)
+        return np.where(steps < 0, np.arange(tokens.shape[1]) + 1, steps)
 
     def worked_example(self) -> list[int]:
         return self.prompt([3, 0, 2, 1][-min(4, self.symbols) :])
@@ -96,6 +101,9 @@ class Reverse(Copy):
 
     def solve(self, prompt: Sequence[int]) -> list[int]:
         return list(reversed(prompt[:-1]))
+
+    def coupled(self, tokens: Ints) -> Ints:
+        return np.abs(steps_from_delimiter(self, tokens))
 
     def worked_example(self) -> list[int]:
         return self.prompt([0, 1, 1])

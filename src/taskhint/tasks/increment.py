@@ -15,7 +15,7 @@ from taskhint.system.errors import UserError
 from taskhint.tasks.lengths import Lengths, Skewed
 from taskhint.tasks.random_bits import Ints, RandomBits
 from taskhint.tasks.steps import Step
-from taskhint.tasks.task import Examples, Flags, Task, delimited
+from taskhint.tasks.task import Examples, Flags, Task, delimited, steps_from_delimiter
 from taskhint.tasks.theory import OURS, Theory
 from taskhint.tasks.vocab import DELIMITER, NONE, PAD, Vocab
 
@@ -52,11 +52,6 @@ class DigitTask(Task):
 
     def worked_example(self) -> list[int]:
         return self.prompt([1, 2, 9])
-
-    def steps_from_delimiter(self, tokens: Ints) -> Ints:
-        """(B, T) how far each token stands behind ⊥; negative before it."""
-        delimiter = (tokens == self.vocab.delimiter).argmax(axis=1)
-        return np.arange(tokens.shape[1]) - delimiter[:, None]
 
 
 def trailing_nines(digits: Ints) -> Ints:
@@ -114,7 +109,7 @@ class Increment(DigitTask):
 
     def coupled(self, tokens: Ints) -> Ints:
         """A digit of the number and the one that answers it: both are as far from ⊥."""
-        return np.abs(self.steps_from_delimiter(tokens))
+        return np.abs(steps_from_delimiter(self, tokens))
 
     @property
     def distributions(self) -> tuple[str, ...]:
@@ -196,7 +191,7 @@ class Carry(DigitTask):
 
     def coupled(self, tokens: Ints) -> Ints:
         """A digit of the number, the one that answers it, and its mark and carry."""
-        steps = self.steps_from_delimiter(tokens)
+        steps = steps_from_delimiter(self, tokens)
         return np.where(steps > 0, (steps + 2) // 3, -steps)
 
 

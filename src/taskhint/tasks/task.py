@@ -157,9 +157,10 @@ class Task(Family):
     def coupled(self, tokens: Ints) -> Ints:  # noqa: ARG002
         """(B, T) tokens -> (B, T) which of them belong together, for `positions=coupling`.
 
-        Tokens that belong together have the same number, from 1 on; 0 is for one without company.
-        A row is a whole prompt and as much of an answer as there is; -1 stands for a token that is
-        still to come. So a number may depend on the prompt and on the index, not on the answer.
+        Tokens that belong together have the same number, 0, 1, 2, ...; in training a random one is
+        added to all of a row. A row is a whole prompt and as much of an answer as there is; -1
+        stands for a token that is still to come. So a number may depend on the prompt and on the
+        index, not on the answer.
         """
         raise UserError(f"task {self.kind!r} does not say which tokens belong together")
 
@@ -232,6 +233,12 @@ def hints_for(main: str) -> dict[str, type[Task]]:
 def delimited(task: Task, inputs: Ints) -> Ints:
     """(B, n + 1) inputs with ⊥ behind them."""
     return np.concatenate([inputs, np.full((len(inputs), 1), task.vocab.delimiter)], axis=1)
+
+
+def steps_from_delimiter(task: Task, tokens: Ints) -> Ints:
+    """(B, T) how far each token stands behind ⊥; negative before it."""
+    delimiter = (tokens == task.vocab.delimiter).argmax(axis=1)
+    return np.arange(tokens.shape[1]) - delimiter[:, None]
 
 
 PAPER_LENGTHS = Skewed(shortest=2, short=5, longest=20)

@@ -156,9 +156,7 @@ def step_flops(recipe: Recipe, padded: bool = False) -> float:
 def parameters(recipe: Recipe) -> dict[str, int]:
     """How many numbers are learned: the matrices inside the blocks, and all others."""
     with torch.device("meta"):
-        decoder = Decoder(
-            recipe.model, recipe.task.vocab.size, [task.kind for task in recipe.tasks]
-        )
+        decoder = Decoder(recipe.model, recipe.task.vocab.size, recipe.tasks)
     counts = {"matrices": 0, "rest": 0}
     for name, value in decoder.named_parameters():
         counts["matrices" if name.startswith("blocks.") and value.dim() == 2 else "rest"] += (

@@ -19,10 +19,11 @@ import torch
 
 from taskhint.data.batch import Group, make_batch
 from taskhint.model.attention.packed import LONGEST
+from taskhint.model.attention.paths import PAIRS_AT_ONCE
 from taskhint.model.config import ModelConfig
 from taskhint.model.normaliser import Softmax
 from taskhint.model.places import Places
-from taskhint.model.positions import Positions
+from taskhint.model.positions import PositionHooks, Positions
 from taskhint.recipes.recipe import Recipe
 from taskhint.system.memory import available_bytes, check_fits, gigabytes
 from taskhint.tasks.random_bits import TEST_STREAM, Ints, RandomBits
@@ -42,6 +43,7 @@ MUCH_WORK = 1e12  # operations of an update or a sequence that are announced: te
 BESIDES = 1.3  # what a step takes beside what it keeps, as measured
 MASK_BYTES = 5  # of a key that a query may or may not see: as a truth value and as a number
 LARGEST_MASK = 1 << 27  # bytes of it at once in evaluation
+PER_PAIR = 64  # numbers that a learned bias may hold for each pair of a query and a key
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,8 @@ def sequence_need(model: ModelConfig, task: Task, length: int) -> Need:
     inner, vocab = model.heads * model.each_head, task.vocab.size
     stream = group.length * (4 * model.width + 4 * inner + 2 * model.mlp_width)
     counts = 5 * group.length * vocab  # of symbols seen so far, where a block goes by them
-    matrix = 0 if _plain(model) else 3 * model.heads * group.length**2
+    pairs = 0 if _plain(model) else min(group.length**2, PAIRS_AT_ONCE)
+    matrix = (3 * model.heads + PER_PAIR) * pairs
     mask = min(MASK_BYTES * group.length * group.tail, LARGEST_MASK)
     floats = stream + counts + matrix + 2 * group.tail * vocab
     kind = Example(1.0, group.length, group.tail, group.tail)
@@ -131,7 +134,14 @@ def sequence_need(model: ModelConfig, task: Task, length: int) -> Need:
 
 def _plain(model: ModelConfig) -> bool:
     """Whether attention never holds a whole (T, T) matrix of a long example."""
-    return type(model.normaliser) is Softmax and not model.positions.overrides("bias")
+    return type(model.normaliser) is Softmax and not _hooks(model).overrides("bias")
+
+
+def _hooks(model: ModelConfig) -> PositionHooks:
+    """What the position scheme does, with weights of zero."""
+    declared = model.positions.weights(model) | model.positions.block_weights(model)
+    weights = {name: torch.zeros(weight.shape) for name, weight in declared.items()}
+    return model.positions.bind(model, weights)
 
 
 def rough_examples(task: Task) -> list[Example]:
@@ -158,23 +168,20 @@ def _group(task: Task, length: int) -> Group:
 
 def _check_positions(recipe: Recipe) -> None:
     """Let the position scheme see the longest examples, so that it refuses them here if at all."""
-    model = recipe.model
-    declared = model.positions.weights(model) | model.positions.block_weights(model)
-    weights = {name: torch.zeros(weight.shape) for name, weight in declared.items()}
-    hooks = model.positions.bind(model, weights)
+    positions, hooks = recipe.model.positions, _hooks(recipe.model)
     if not hooks.overrides("add"):
         return
     for task in recipe.tasks:
         longest = task.lengths.max_length
         rows = np.arange(max(1, 2048 // longest))
         bits = RandomBits(recipe.seed, TEST_STREAM, rows)
-        drawn = partial(_training_ids, model.positions, task, bits)
-        batch = make_batch(task, [task.make(bits, longest)]).with_drawn_ids(drawn)
-        places = Places.of_batch(batch, model.positions, task)
-        hooks.add(torch.zeros(len(batch.tokens), model.width), places)
+        batch = make_batch(task, [task.make(bits, longest)])
+        drawn = partial(_drawn, positions, bits, task)
+        places = Places.of_batch(batch.with_drawn_ids(drawn), positions, task)
+        hooks.add(torch.zeros(len(batch.tokens), recipe.model.width), places)
 
 
-def _training_ids(
-    positions: Positions, task: Task, bits: RandomBits, rows: Ints, tokens: Ints
+def _drawn(
+    positions: Positions, bits: RandomBits, task: Task, rows: Ints, tokens: Ints
 ) -> Ints | None:
     return positions.training_ids(bits.fork(rows), tokens, task)

@@ -21,17 +21,12 @@ if TYPE_CHECKING:
     from taskhint.tasks.task import Task
 
 
-def moved(ids: Ints, offsets: Ints) -> Ints:
-    """(B, T) ids moved by (B, 1) offsets; 0 stays: it is no place."""
-    return np.where(ids > 0, ids + offsets, 0)
-
-
 @dataclass(frozen=True)
 class Coupling(Inner):
     """Position coupling (Cho et al. 2024): tokens that belong together share a place.
 
-    The task says which do (`Task.coupled`). In training the numbers of an example begin at a
-    random one, such that none is larger than `span`; in a test at 1. What a place does is the
+    The task says which do (`Task.coupled`). In training a random number is added to those of an
+    example, such that none is larger than `span`; in a test none is. What a place does is the
     matter of `scheme`.
     """
 
@@ -67,7 +62,7 @@ class Coupling(Inner):
     def training_ids(self, bits: RandomBits, tokens: Ints, task: Task) -> Ints:
         ids = self.token_ids(tokens, task)
         room = np.maximum(0, self.span - ids.max(axis=1, keepdims=True))
-        return moved(ids, bits.integers(room + 1, 1))
+        return ids + bits.integers(room + 1, 1)
 
 
 @dataclass(frozen=True)
@@ -99,4 +94,5 @@ class Abacus(Learned):
         return np.pad(index - last_mark, ((0, 0), (0, 1)))  # of the next token nothing is known
 
     def training_ids(self, bits: RandomBits, tokens: Ints, task: Task) -> Ints:
-        return moved(self.token_ids(tokens, task), bits.integers(self.largest_offset + 1, 1))
+        ids = self.token_ids(tokens, task)
+        return np.where(ids > 0, ids + bits.integers(self.largest_offset + 1, 1), 0)
