@@ -7,7 +7,9 @@ BIN := .venv/bin
 demo: setup  ## train plain, tempered and hinted models, evaluate them by length, write demo/report.html
 	$(BIN)/taskhint demo --out demo
 
-test: setup  ## lint, types, tests
+test: setup  ## lint, types, tests; the page's tests need Chromium with its chromedriver
+	@command -v chromedriver > /dev/null || echo "make test: no chromedriver found, so the tests of" \
+	  "the page will fail; on Debian: apt-get install chromium chromium-driver"
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
