@@ -200,7 +200,7 @@ function showDifference(found) {
   const moved = names[0].map((word, k) => [word, a.shares[k], b.shares[k]])
     .sort((x, y) => Math.abs(y[2] - y[1]) - Math.abs(x[2] - x[1])).slice(0, 3)
     .filter(([, x, y]) => Math.abs(x - y) > 5e-4)
-    .map(([word, x, y]) => `${word} ${percent(x)} → ${percent(y)}`);
+    .map(([word, x, y]) => `${word}: ${percent(x)} → ${percent(y)}`);
   const here = moved.length ? `Here: ${moved.join(", ")}.` : "Here: the same.";
   byId("changed").textContent = `${byId("changed").dataset.all} ${here}`;
 }
