@@ -16,12 +16,12 @@ import torch
 
 from taskhint.data.dataset import fresh_examples
 from taskhint.evaluation.bites import beginnings, best_bite, can_be_cut
-from taskhint.evaluation.curve import LengthCurve, Score, load_curves, save_curve
 from taskhint.evaluation.exact import decode_failed, evaluate, judge, score
 from taskhint.evaluation.results import find_results
-from taskhint.evaluation.shares import KeptShare, load_shares, save_shares
 from taskhint.evaluation.summary import summarise
+from taskhint.runs.curve import LengthCurve, Score, load_curves, save_curve
 from taskhint.runs.run import Run, new_decoder
+from taskhint.runs.shares import KeptShare, load_shares, save_shares
 from taskhint.system.errors import UserError
 from taskhint.system.stats import OverSeeds
 from taskhint.tasks import Increment, Sort, Task

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taskhint.evaluation.shares import NAME, KeptShare, KeptShares, load_shares, save_shares
 from taskhint.probe.mechanisms import keep_mechanisms
 from taskhint.runs.run import Run
+from taskhint.runs.shares import NAME, KeptShare, KeptShares, load_shares, save_shares
 from taskhint.system.errors import UserError
 from taskhint.system.settings import conform, to_json
 
@@ -103,7 +103,6 @@ def test_counting_twice_adds_lengths(sorter: Run) -> None:
 
 def test_reading_needs_no_torch() -> None:
     code = (
-        "import sys, taskhint.evaluation.shares\n"
-        "assert not {'torch', 'matplotlib'} & set(sys.modules)"
+        "import sys, taskhint.runs.shares\nassert not {'torch', 'matplotlib'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

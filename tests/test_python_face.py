@@ -14,6 +14,7 @@ import pytest
 
 import taskhint as th
 from taskhint.model.temperature import LogSequence
+from taskhint.runs.curve import Score
 from taskhint.tasks import Carry, Count, Fill, Increment, Sort, Successor
 
 SCRIPT = """
@@ -187,3 +188,44 @@ class Forgetful(Sort):
 def test_a_broken_task_is_found(wrong: str, says: str) -> None:
     with pytest.raises(th.UserError, match=says):
         th.check_task(Forgetful(wrong=wrong), examples=30)
+
+
+@pytest.fixture
+def curve() -> th.LengthCurve:
+    scores = {20: Score(examples=10, right=9, edit_distance=0.5), 10: Score(10, 10)}
+    return th.LengthCurve("runs/a", "a<b", "sort", "uniform", 3, 100, scores)
+
+
+def test_a_curve_is_a_table_on_paper_and_in_a_notebook(curve: th.LengthCurve) -> None:
+    table = str(curve).splitlines()
+    assert "a<b, seed 3, 100 updates, uniform sequences" in table[0]
+    assert [line.split()[0] for line in table[-2:]] == ["10", "20"]
+    assert "90.00" in table[-1] and "0.500" in table[-1]
+    html = curve._repr_html_()
+    assert "a&lt;b" in html and "90.00" in html and html.count("<tr>") == 3
+
+
+def test_a_curve_is_a_frame(curve: th.LengthCurve) -> None:
+    frame = curve.to_frame()
+    assert list(frame["length"]) == [10, 20] and list(frame["accuracy"]) == [1.0, 0.9]
+    assert list(frame["recipe"]) == ["a<b", "a<b"] and frame["edit_distance"][1] == 0.5
+
+
+def test_a_curve_without_a_library_of_frames_names_one(
+    curve: th.LengthCurve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("pandas", "polars"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(th.UserError, match="pip install pandas"):
+        curve.to_frame()
+
+
+def test_a_curve_draws_itself(curve: th.LengthCurve) -> None:
+    axes = curve.plot()
+    (line,) = axes.get_lines()
+    assert list(line.get_xdata()) == [10, 20] and list(line.get_ydata()) == [100.0, 90.0]
+
+
+def test_a_run_has_the_curves_of_its_newest_checkpoint(sorter: th.Run) -> None:
+    curve = th.evaluate(sorter, lengths=[2], examples=5)
+    assert sorter.curves == {"uniform": curve}

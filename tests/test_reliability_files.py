@@ -18,9 +18,9 @@ import safetensors.torch
 import torch
 
 from taskhint.cli import main
-from taskhint.evaluation.curve import load_curves
 from taskhint.evaluation.exact import evaluate
 from taskhint.runs.checkpoint import MANIFEST, OPTIMISER, STATE, WEIGHTS, Checkpoint
+from taskhint.runs.curve import load_curves
 from taskhint.runs.run import Run, create, load, new_decoder, save_checkpoint
 from taskhint.system.errors import DivergedError, MachineError, UserError
 from taskhint.training.loop import batch_for, train

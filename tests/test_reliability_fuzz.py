@@ -20,9 +20,9 @@ import safetensors.torch
 import torch
 from hypothesis import HealthCheck, given, settings
 
-from taskhint.evaluation.curve import LengthCurve, Score, load_curves, save_curve
 from taskhint.recipes.recipe import Recipe
 from taskhint.runs.checkpoint import MANIFEST, STATE, WEIGHTS, Checkpoint, State
+from taskhint.runs.curve import LengthCurve, Score, load_curves, save_curve
 from taskhint.runs.environment import History, read_history
 from taskhint.runs.metrics import Metrics, MetricsWritten
 from taskhint.runs.run import Run, load, new_decoder, weight_shapes

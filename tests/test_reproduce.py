@@ -12,9 +12,7 @@ import pytest
 
 from taskhint.cli import main
 from taskhint.cli.reproduce import jobs_for, listing, reproduce
-from taskhint.evaluation.curve import LengthCurve, Score, save_curve
 from taskhint.evaluation.results import Result, find_results
-from taskhint.evaluation.shares import save_shares
 from taskhint.experiments import EXPERIMENTS, find_experiment
 from taskhint.experiments.arm import Arm
 from taskhint.experiments.claims import AtLeast, AtMost, Better, Claim, NotBetter
@@ -34,6 +32,8 @@ from taskhint.recipes.recipe import SCALES, Recipe
 from taskhint.report.experiment_page import basis
 from taskhint.report.figures import experiment_figure
 from taskhint.report.page import write_report
+from taskhint.runs.curve import LengthCurve, Score, save_curve
+from taskhint.runs.shares import save_shares
 from taskhint.sweeps import local as parallel
 from taskhint.sweeps.local import Measurement
 from taskhint.system.errors import UserError

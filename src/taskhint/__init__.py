@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from taskhint.data.batch import Batch as Batch
     from taskhint.data.batch import make_batch as make_batch
     from taskhint.data.dataset import Dataset as Dataset
-    from taskhint.evaluation.curve import LengthCurve as LengthCurve
     from taskhint.evaluation.exact import evaluate as evaluate
     from taskhint.model.config import ModelConfig as ModelConfig
     from taskhint.model.decoder import Decoder as Decoder
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from taskhint.recipes.optimisers import Optimiser as Optimiser
     from taskhint.recipes.recipe import Hint as Hint
     from taskhint.recipes.recipe import Recipe as Recipe
+    from taskhint.runs.curve import LengthCurve as LengthCurve
     from taskhint.runs.run import Run as Run
     from taskhint.runs.run import load as load
     from taskhint.system.errors import UserError as UserError
@@ -74,7 +74,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "taskhint.data.batch": ("Batch", "make_batch"),
     "taskhint.data.dataset": ("Dataset",),
-    "taskhint.evaluation.curve": ("LengthCurve",),
+    "taskhint.runs.curve": ("LengthCurve",),
     "taskhint.evaluation.exact": ("evaluate",),
     "taskhint.model.config": ("ModelConfig",),
     "taskhint.model.decoder": ("Decoder",),

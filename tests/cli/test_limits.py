@@ -13,8 +13,8 @@ import pytest
 import torch
 
 from taskhint.cli import main, one_line_errors
-from taskhint.evaluation.curve import load_curves
 from taskhint.recipes import find_recipe
+from taskhint.runs.curve import load_curves
 from taskhint.runs.run import Run
 from taskhint.system import memory
 from taskhint.system.errors import UserError
@@ -243,7 +243,7 @@ def test_a_table_is_printed_before_it_is_saved(
 
     words = ["evaluate", str(run.path), "--lengths", "2,3", "--examples", "7"]
     with monkeypatch.context() as patch:
-        patch.setattr("taskhint.evaluation.curve.save_curve", refuse)
+        patch.setattr("taskhint.runs.curve.save_curve", refuse)
         assert main(words) == 3
     said = capsys.readouterr()
     assert "accuracy %" in said.out and "read-only" in said.err

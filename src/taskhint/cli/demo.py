@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from taskhint.cli.arguments import Parser
-from taskhint.evaluation.curve import curve_table, load_curves
 from taskhint.evaluation.results import find_results
 from taskhint.evaluation.summary import series_table, summarise
 from taskhint.recipes import find_recipe
 from taskhint.recipes.recipe import Recipe
 from taskhint.report.page import write_report
+from taskhint.runs.curve import curve_table, load_curves
 from taskhint.sweeps.local import Job, Measurement, run_jobs
 from taskhint.system.tables import text_table
 

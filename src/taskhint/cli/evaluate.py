@@ -39,8 +39,8 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     use_threads(options)
-    from taskhint.evaluation.curve import curve_table, save_curve
     from taskhint.evaluation.exact import evaluate
+    from taskhint.runs.curve import curve_table, save_curve
     from taskhint.runs.run import load
 
     run = load(options.run_dir)

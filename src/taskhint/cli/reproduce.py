@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from taskhint.cli.arguments import Parser, add_scale, known_scale, whole
-from taskhint.evaluation.curve import Score
 from taskhint.evaluation.results import Result, find_results, one_per_run
 from taskhint.experiments import EXPERIMENTS, find_experiment, source_of
 from taskhint.experiments.arm import Arm
@@ -18,6 +17,7 @@ from taskhint.recipes import find_recipe, measured
 from taskhint.recipes.recipe import Recipe, Scale
 from taskhint.report.experiment_page import finding_text
 from taskhint.report.page import write_report
+from taskhint.runs.curve import Score
 from taskhint.sweeps.local import Job, Measurement, run_jobs
 from taskhint.system.errors import UserError
 from taskhint.system.plugins import imported_value, split_target

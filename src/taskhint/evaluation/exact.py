@@ -20,9 +20,9 @@ import torch
 from taskhint.data.batch import make_batch
 from taskhint.data.dataset import MAX_TEST_EXAMPLES, fresh_examples
 from taskhint.evaluation.bites import beginnings, best_bite, can_be_cut, chosen_rows
-from taskhint.evaluation.curve import LengthCurve, Score, save_curve
 from taskhint.model.decoder import Decoder
 from taskhint.model.decoding import greedy
+from taskhint.runs.curve import LengthCurve, Score, save_curve
 from taskhint.runs.run import Run, load
 from taskhint.system.cores import on_every_core
 from taskhint.system.errors import UserError

@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from taskhint.evaluation.curve import LengthCurve, load_curves
-from taskhint.evaluation.shares import KeptShares, load_shares
 from taskhint.recipes.recipe import Recipe
+from taskhint.runs.curve import LengthCurve, load_curves
+from taskhint.runs.shares import KeptShares, load_shares
 from taskhint.system.errors import UserError, warn
 from taskhint.system.files import read_json
 from taskhint.system.settings import to_json

@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from taskhint.evaluation.curve import Score
 from taskhint.evaluation.results import Result, one_per_run
 from taskhint.recipes.recipe import Recipe
+from taskhint.runs.curve import Score
 from taskhint.system.errors import UserError
 from taskhint.system.stats import OverSeeds
 from taskhint.system.tables import text_table

@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 import torch
 from matplotlib.figure import Figure
 
-from taskhint.evaluation.shares import save_shares
 from taskhint.probe.mechanism import Mechanism, mechanisms_of
 from taskhint.probe.probe import About, Comparison, Looked, Probe, Shown, Table
 from taskhint.probe.shares import Share, draw_shares, share_of
 from taskhint.probe.traced import Rows, RowsByLength, Subject, Traced, collect
 from taskhint.runs.run import Run
+from taskhint.runs.shares import save_shares
 from taskhint.system.drawing import legend_below, mark_training, new_figure, percent_axis, tidy
 
 

@@ -35,6 +35,7 @@ from taskhint.runs.checkpoint import (
     set_aside,
     write_checkpoint,
 )
+from taskhint.runs.curve import LengthCurve, load_curves
 from taskhint.runs.metrics import METRICS, Metric, MetricsWritten, read_metrics
 from taskhint.runs.tensors import Wanted, described, tensor_bytes
 from taskhint.runs.tensors import read_tensors as read_tensors
@@ -113,6 +114,11 @@ class Run:
     def metrics(self) -> tuple[Metric, ...]:
         """What training logged, one entry per logged update."""
         return read_metrics(self.path / METRICS)
+
+    @property
+    def curves(self) -> dict[str, LengthCurve]:
+        """What was evaluated of the newest evaluated checkpoint, by test distribution."""
+        return {curve.distribution: curve for curve in load_curves(self.path)}
 
     @overload
     def solve(self, symbols: str | Sequence[str]) -> list[str]: ...

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from taskhint.evaluation.curve import LengthCurve
 from taskhint.recipes.recipe import Recipe
+from taskhint.runs.curve import LengthCurve
 from taskhint.system.errors import Interrupted, MachineError, UserError, warn
 from taskhint.system.memory import memory_errors
 from taskhint.system.plugins import import_all, imported_sources

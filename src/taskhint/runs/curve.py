@@ -4,16 +4,20 @@ that keep them.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from html import escape
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from taskhint.system.drawing import new_figure
 from taskhint.system.errors import UserError, warn
 from taskhint.system.files import json_bytes, read_json, write_atomically
 from taskhint.system.lock import one_at_a_time
 from taskhint.system.settings import Settings, conform, to_json
 from taskhint.system.stats import Interval, wilson
-from taskhint.system.tables import text_table
+from taskhint.system.tables import html_table, text_table
 
 LARGEST = 1 << 40  # of any count in a file: beyond it, it is damaged
 DERIVED = ("accuracy", "low", "high")  # written for readers; computed here
@@ -84,6 +88,36 @@ class LengthCurve(Settings):
     def __getitem__(self, length: int) -> Score:
         return self.scores[length]
 
+    def __str__(self) -> str:
+        return curve_table(self)
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows it."""
+        header, rows = _cells(self)
+        return f"<p>{escape(_title(self))}</p>{html_table(header, rows)}"
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw accuracy by length with its 95% interval, on given matplotlib axes or new ones."""
+        axes = axes if axes is not None else new_figure(6, 4).subplots()
+        lengths = sorted(self.scores)
+        accuracy = [100 * self[n].accuracy for n in lengths]
+        intervals = [self[n].interval for n in lengths]
+        low, high = ([100 * bound for bound in bounds] for bounds in zip(*intervals, strict=True))
+        (line,) = axes.plot(lengths, accuracy, marker="o", markersize=3, label=self.recipe)
+        axes.fill_between(lengths, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
+        axes.set(xlabel="input length", ylabel="accuracy %", ylim=(-2, 102), title=_title(self))
+        return axes
+
+    def to_frame(self) -> Any:
+        """A pandas data frame (polars where there is no pandas), a row per length."""
+        frames = _frames()
+        about = {name: getattr(self, name) for name in ("recipe", "distribution", "seed", "step")}
+        rows = [
+            {**about, "length": n, **dict.fromkeys(["edit_distance"]), **self[n].to_json()}
+            for n in sorted(self.scores)
+        ]
+        return frames.DataFrame(rows)
+
     def to_json(self) -> dict[str, Any]:
         data = to_json(replace(self, scores={}))
         del data["scores"]
@@ -151,19 +185,28 @@ def load_curves(run: Path) -> list[LengthCurve]:
 
 def curve_table(curve: LengthCurve) -> str:
     """One curve, a row per length."""
-    title = (
-        f"{curve.recipe}, seed {curve.seed}, {curve.step} updates, {curve.distribution} sequences"
-    )
+    return f"{_title(curve)}\n{text_table(*_cells(curve))}"
+
+
+def _title(curve: LengthCurve) -> str:
+    about = f"{curve.recipe}, seed {curve.seed}, {curve.step} updates"
+    return f"{about}, {curve.distribution} sequences"
+
+
+def _cells(curve: LengthCurve) -> tuple[list[str], list[list[str]]]:
     header = ["length", "accuracy %", "95% interval", "sequences"]
+    edits = any(score.edit_distance is not None for score in curve.scores.values())
     rows = []
     for length, score in sorted(curve.scores.items()):
-        row = [
-            str(length),
-            f"{100 * score.accuracy:.2f}",
-            (score.interval * 100).text(2),
-            str(score.examples),
-        ]
-        rows.append(row if score.edit_distance is None else [*row, f"{score.edit_distance:.3f}"])
-    if any(score.edit_distance is not None for score in curve.scores.values()):
-        header.append("edit distance")
-    return f"{title}\n{text_table(header, rows)}"
+        interval = (score.interval * 100).text(2)
+        row = [str(length), f"{100 * score.accuracy:.2f}", interval, str(score.examples)]
+        distance = "-" if score.edit_distance is None else f"{score.edit_distance:.3f}"
+        rows.append([*row, distance] if edits else row)
+    return [*header, "edit distance"] if edits else header, rows
+
+
+def _frames() -> Any:
+    for name in ("pandas", "polars"):
+        with suppress(ImportError):
+            return import_module(name)
+    raise UserError("to_frame needs pandas or polars; install one of them: pip install pandas")
