@@ -48,7 +48,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
         (["--set", "model.width=262144", "--set", "model.heads=1"], "GB"),
         (
             ["--set", "model.positions=learned", "--set", "model.positions.max_positions=10"],
-            "longer than the 10 learned positions",
+            "the 10 learned positions",
         ),
         (["--threads", "0"], "--threads 0 is not in 1..256"),
         (["--threads", "100000"], "--threads 100000"),
@@ -69,6 +69,7 @@ def test_a_training_that_cannot_be_is_refused_and_leaves_nothing(
     [
         (["--lengths", "5", "--examples", "1000000000000"], "too many; at most 4194304"),
         (["--lengths", "5", "--threads", "0"], "--threads 0"),
+        (["--lengths", "5000000"], "too long"),
         (["--lengths", "1-1000000000"], "more than 10000 lengths"),
     ],
 )

@@ -9,6 +9,7 @@ import platform
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +166,7 @@ def _short(value: object) -> str:
     return text[:8] if len(text) == 64 else text
 
 
+@cache
 def _source() -> str:
     total = hashlib.sha256()
     for room in _DECIDING:
@@ -177,19 +179,14 @@ def _source() -> str:
 
 def code_text(source: str) -> str:
     """What Python code does, without its prose: comments, docstrings, texts of errors, `about`."""
-    return ast.dump(_WithoutProse().visit(ast.parse(source)))
-
-
-class _WithoutProse(ast.NodeTransformer):
-    def generic_visit(self, node: ast.AST) -> ast.AST:
-        super().generic_visit(node)
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list):
-            node.body = [part for part in body if not _is_prose(part)]  # type: ignore[attr-defined]
-        return node
-
-    def visit_Raise(self, node: ast.Raise) -> ast.Raise:  # noqa: ARG002
-        return ast.Raise()
+            body[:] = [part for part in body if not _is_prose(part)]
+        if isinstance(node, ast.Raise):
+            node.exc = node.cause = None
+    return ast.dump(tree)
 
 
 def _is_prose(statement: ast.stmt) -> bool:

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from taskhint.system.errors import UserError
+
 Words = npt.NDArray[np.uint64]
 Ints = npt.NDArray[np.int64]
 
@@ -99,7 +101,7 @@ class RandomBits:
         """(B, count) fresh words."""
         start = self._cursor[0]
         if start + count > MAX_WORDS:
-            raise ValueError(f"an example has {MAX_WORDS} words at most")
+            raise UserError(f"an input is too long: it takes more than {MAX_WORDS} random numbers")
         self._cursor[0] = start + count
         numbers = np.arange(start, start + count, dtype=np.uint64)
         return keyed_words(self._seed, self._base[:, None] | numbers)
