@@ -39,7 +39,7 @@ from taskhint.runs.curve import LengthCurve, load_curves
 from taskhint.runs.metrics import METRICS, Metric, MetricsWritten, read_metrics
 from taskhint.runs.tensors import Wanted, described, tensor_bytes
 from taskhint.runs.tensors import read_tensors as read_tensors
-from taskhint.system.errors import UserError, warn
+from taskhint.system.errors import DivergedError, UserError, warn
 from taskhint.system.files import (
     as_path,
     json_bytes,
@@ -210,9 +210,11 @@ class Untouched:
 
     @contextmanager
     def unless_saved(self) -> Iterator[None]:
-        """Only for who alone may write there. The batch of a diverged step is kept."""
+        """Only for who alone may write there. What diverged is kept, to be looked at."""
         try:
             yield
+        except DivergedError:
+            raise
         except BaseException:
             if not checkpoints_in(self.path / "checkpoints"):
                 self.restore()
@@ -220,8 +222,6 @@ class Untouched:
 
     def restore(self) -> None:
         """Remove what a run writes before its first checkpoint, and directories made for it."""
-        if (self.path / "failures").exists():
-            return
         with suppress(OSError):
             for name in ("recipe.json", ENVIRONMENT, "metrics.jsonl", LOCK_FILE):
                 if name not in self._kept:
