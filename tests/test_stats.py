@@ -52,6 +52,7 @@ def test_seeds_that_all_have_nothing_do_not_collapse() -> None:
     assert nothing.low == 0.0 and 0.001 < nothing.high < 0.002
     assert OverSeeds((1.0, 1.0), (1000, 1000)).interval.high == 1.0
     assert OverSeeds((0.9,), (100,)).interval == wilson(0.9, 100)
+    assert 3.1 in OverSeeds((3.0, 3.2), (100, 100), most=3.0).interval, "more than there should be"
 
 
 def draw(

@@ -58,7 +58,8 @@ def filled(text: str) -> str:
     """The page with every place filled; one of which results/ has nothing stays as it is."""
 
     def fill(place: re.Match[str]) -> str:
-        content = PARTS[place["what"]](place["name"], text)
+        part = PARTS.get(place["what"])
+        content = part(place["name"], text) if part else None
         return place[0] if content is None else f"{place[1]}\n{content}\n{place[5]}"
 
     return PLACE.sub(fill, text)

@@ -20,6 +20,14 @@ if TYPE_CHECKING:
     from taskhint.data.batch import make_batch as make_batch
     from taskhint.data.dataset import Dataset as Dataset
     from taskhint.evaluation.exact import evaluate as evaluate
+    from taskhint.experiments.arm import Arm as Arm
+    from taskhint.experiments.claims import AtLeast as AtLeast
+    from taskhint.experiments.claims import AtMost as AtMost
+    from taskhint.experiments.claims import Better as Better
+    from taskhint.experiments.claims import NotBetter as NotBetter
+    from taskhint.experiments.experiment import Experiment as Experiment
+    from taskhint.experiments.experiment import Panel as Panel
+    from taskhint.experiments.quantity import Quantity as Quantity
     from taskhint.model.config import ModelConfig as ModelConfig
     from taskhint.model.decoder import Decoder as Decoder
     from taskhint.model.decoding import greedy as greedy
@@ -76,6 +84,10 @@ _NAMES = {
     "taskhint.data.dataset": ("Dataset",),
     "taskhint.runs.curve": ("LengthCurve",),
     "taskhint.evaluation.exact": ("evaluate",),
+    "taskhint.experiments.arm": ("Arm",),
+    "taskhint.experiments.claims": ("AtLeast", "AtMost", "Better", "NotBetter"),
+    "taskhint.experiments.experiment": ("Experiment", "Panel"),
+    "taskhint.experiments.quantity": ("Quantity",),
     "taskhint.model.config": ("ModelConfig",),
     "taskhint.model.decoder": ("Decoder",),
     "taskhint.model.decoding": ("greedy",),

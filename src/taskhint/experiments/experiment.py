@@ -1,10 +1,12 @@
 """What an experiment is: a question, the arms that are compared, what is measured, and what is
 claimed.
 
-    PLAIN = Arm("plain", find_recipe("sort/standard"))
-    DEEP = Arm("deep", find_recipe("sort/standard").change(depth=3))
-    DEPTH = Experiment("depth", "Does depth help?", (PLAIN, DEEP), lengths=(20, 30, 50),
-                       claims=(Better(DEEP, PLAIN, 50),))
+    import taskhint as th
+
+    PLAIN = th.Arm("plain", th.recipe("sort/standard"))
+    DEEP = th.Arm("deep", th.recipe("sort/standard").change(depth=3))
+    DEPTH = th.Experiment("depth", "Does depth help?", (PLAIN, DEEP), lengths=(20, 30, 50),
+                          claims=(th.Better(DEEP, PLAIN, 50),))
 
 In a file of one's own, `taskhint reproduce my_file.py:DEPTH --out DIR` runs it.
 """

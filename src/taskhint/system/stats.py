@@ -107,14 +107,17 @@ class OverSeeds:
         object.__setattr__(self, "interval", self._interval())
 
     def _interval(self) -> Interval:
-        share = min(1.0, max(0.0, self.mean / self.most))
-        spread = self._spread / self.most**2
-        count = self._count
+        share, spread, count = self.mean / self._top, self._spread / self._top**2, self._count
         if spread > 0.0:
             z, t = normal_factor(), t_factor(self.seeds - 1)
             count = min(count, z * z * share * (1 - share) / (t * t * spread))
         of = "sequences" if self.seeds == 1 else "seeds and sequences"
-        return wilson(share, count, of) * self.most
+        return wilson(share, count, of) * self._top
+
+    @property
+    def _top(self) -> float:
+        """Should a mean exceed `most` after all, it is no error to divide by."""
+        return max(self.most, *self.means)
 
     @property
     def _count(self) -> float:
@@ -129,7 +132,7 @@ class OverSeeds:
     @property
     def variance(self) -> float:
         """That of the mean: by the spread of the seeds, and at least that of the sequences."""
-        low, high = wilson(self.mean / self.most, self._count) * self.most
+        low, high = wilson(self.mean / self._top, self._count) * self._top
         return max(self._spread, ((high - low) / 2 / normal_factor()) ** 2)
 
 
