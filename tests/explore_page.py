@@ -209,7 +209,7 @@ class Wanted:
 
     weights: Any  # (L, H, p + 1)
     attention_logits: Any
-    encoder: Any  # (S, q)
+    encoder: Any  # (S, V)
     decoder: Any
     logits: Any  # (V,)
     said: str
@@ -222,7 +222,7 @@ def wanted(run: Run, symbols: Sequence[str], position: int, edits: Sequence[Any]
     prompt = task.prompt([int(word) - first for word in symbols])
     tokens = torch.tensor([[*prompt, *task.solve(prompt)][:-1]])
     trace = model.trace(tokens, task.kind, len(symbols), edits=edits)
-    depth, q = model.config.depth, task.vocab.symbols
+    depth = model.config.depth
     names = ["embedding"]
     for i in range(depth):
         names += [f"blocks.{i}.after_attention", f"blocks.{i}.after_mlp"]
@@ -237,8 +237,8 @@ def wanted(run: Run, symbols: Sequence[str], position: int, edits: Sequence[Any]
     return Wanted(
         heads("weights"),
         heads("logits"),
-        stream @ weight["embedding.weight"][:q].T,
-        stream @ weight[f"heads.{task.kind}.weight"][:q].T,
+        stream @ weight["embedding.weight"].T,
+        stream @ weight[f"heads.{task.kind}.weight"].T,
         logits,
         task.vocab.words([int(logits.argmax())])[0],
     )

@@ -288,6 +288,16 @@ def test_every_control_has_a_name_for_screen_readers(page: Page) -> None:
     assert page.run("return document.documentElement.lang") == "en"
 
 
+def test_only_models_of_one_task_stand_side_by_side(page: Page, server: Server) -> None:
+    script = "return [...document.getElementById('model-b').options].map((o) => o.textContent)"
+    assert page.run(script) == ["nothing", "built", "sort-best"]
+    page.open(server.address, "#input=1+2+9&a=2&b=0")
+    assert page.run(script) == ["nothing", "increment-best"]
+    assert page.run("return document.querySelectorAll('article').length") == 1
+    drawn = "return [...document.getElementById('distribution').options].map((o) => o.value)"
+    assert page.run(drawn) == ["uniform", "nines"]
+
+
 def test_a_random_input_and_a_drawn_one(page: Page) -> None:
     page.run("document.getElementById('length').value = 12")
     page.reload("document.querySelector('#random-form button').click()")

@@ -4,9 +4,12 @@ construction's documentation says that a part does.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -163,6 +166,15 @@ def test_wrong_edits_are_refused_in_one_line(edit: dict[str, object], message: s
 def test_wrong_streams_are_refused(stream: str, position: int, source: int, message: str) -> None:
     with pytest.raises(UserError, match=message):
         logits(decoder(), ReplaceStream(stream, position, (1, 2), 1, source))
+
+
+def test_the_documented_snippet_runs(tmp_path: Path) -> None:
+    construct(tmp_path / "built", 50, 20)
+    page = Path(__file__).parent.parent / "docs" / "explore.md"
+    (snippet,) = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(snippet.replace("runs/constructed", str(tmp_path / "built")), names)
+    assert names["trace"]["logits"][0, 6].argmax() == 42  # 17 should be repeated, 43 is said
 
 
 # What docs/construction.md says that each part of the hand-built model does.

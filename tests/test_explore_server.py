@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,10 @@ from taskhint.explore.saved import bundled, parse_edit, saved_page
 from taskhint.explore.server import front_end
 from taskhint.explore.subject import LONGEST, Subject, subjects
 from taskhint.model.edits import KnockOutHead, ScaleTemperature
+from taskhint.recipes import find_recipe
+from taskhint.runs.run import Run
 from taskhint.system.errors import UserError
+from taskhint.tasks import Task
 from tests.explore_page import Models, Server, make_models, serving, wanted
 
 
@@ -337,6 +341,23 @@ def test_without_the_extra_the_command_says_what_to_install(models: Models) -> N
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 2
     assert "taskhint[explore]" in done.stderr
+
+
+@pytest.mark.parametrize("kind", sorted(Task.kinds()))
+def test_inputs_of_every_task_can_be_drawn_and_written(kind: str, models: Models) -> None:
+    """Any model does here: what is read for an input depends on the task alone."""
+    recipe = find_recipe("sort/tempered")
+    run = Run(Path(), replace(recipe, task=Task.kinds()[kind]()))
+    run.__dict__["model"] = models.runs[0].model
+    subject = Subject(kind, run)
+    if kind == "fill":
+        with pytest.raises(UserError, match="more than what a person writes"):
+            subject.random(4, "uniform", 0)
+        return
+    words = subject.random(4, subject.distributions[0], 0)
+    reading = subject.sequence(words)
+    assert any(reading.asked)
+    assert subject.written(reading.tokens[: reading.asked.index(True) + 1]) == words
 
 
 def test_models_of_one_name_are_told_apart(models: Models) -> None:

@@ -2,8 +2,8 @@
 
 A document is JSON and named arrays in one piece: four bytes with the length of the JSON, the JSON,
 zero bytes up to a multiple of 8, then the arrays, little-endian. Under `arrays` the JSON has type,
-shape and place of each. Shapes: T tokens that the model reads, L blocks, H heads, S streams, q
-symbols, V vocabulary, p + 1 keys that position p sees.
+shape and place of each. Shapes: T tokens that the model reads, L blocks, H heads, S streams, V
+vocabulary, p + 1 keys that position p sees.
 """
 
 from __future__ import annotations
@@ -101,14 +101,9 @@ def _model(subject: Subject) -> dict[str, Any]:
         "words": task.vocab.words(range(task.vocab.size)),
         "symbols": task.vocab.symbols,
         "distributions": subject.distributions,
-        "example": _example(subject),
+        "example": subject.written(task.worked_example()),
+        "drawable": task.vocab.symbols > 1 and not task.vocab.written,
     }
-
-
-def _example(subject: Subject) -> list[str]:
-    """The task's worked example, as a person writes it."""
-    vocab = subject.task.vocab
-    return vocab.words([t for t in subject.task.worked_example() if t < vocab.symbols])
 
 
 def random_document(passes: Passes, request: RandomRequest) -> tuple[dict[str, Any], Arrays]:

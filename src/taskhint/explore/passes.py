@@ -40,15 +40,15 @@ class Pass:
 
     @cached_property
     def bases(self) -> dict[str, Tensor]:
-        """(q, D) the symbols' rows of the embedding and of the main head's unembedding."""
+        """(V, D) the rows of the embedding and of the main head's unembedding."""
         decoder, task = self.subject.decoder, self.subject.task
         unembedding = decoder.head(task.kind).weight
         assert isinstance(unembedding, Tensor)
         rows = {"encoder": decoder.embedding.weight, "decoder": unembedding}
-        return {name: exact(row[: task.vocab.symbols]) for name, row in rows.items()}
+        return {name: exact(row) for name, row in rows.items()}
 
     def projected(self, stream: str, basis: str, positions: slice | int) -> Tensor:
-        """(..., q) plain dot products of a stream with a basis: nothing is normed, no bias."""
+        """(..., V) plain dot products of a stream with a basis: nothing is normed, no bias."""
         return exact(self.trace[stream][0, positions]) @ self.bases[basis].T
 
     @cached_property

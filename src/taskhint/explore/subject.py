@@ -21,7 +21,7 @@ LONGEST = 500  # input symbols
 MOST_TOKENS = 4 * LONGEST
 MOST_BYTES = 1 << 27  # of the attention logits and weights of one pass
 MOST_MODELS = 16
-MOST_SYMBOLS = 4096
+MOST_WORDS = 4096
 DENSE = Mixture(repetition=1.0, pool="any", near=1.0)
 
 
@@ -80,10 +80,16 @@ class Subject:
         task = self._drawing(distribution)
         examples = fresh_examples(task, self.run.recipe.seed, length, number, 1)
         prompt = examples.tokens[0, : examples.prompts[0]].tolist()
-        symbols = [token for token in prompt if token < task.vocab.symbols]
-        if task.prompt(symbols) != prompt:
-            raise UserError(f"inputs of task {task.kind!r} cannot be written as symbols alone")
-        return task.vocab.words(symbols)
+        words = self.written(prompt)
+        if task.prompt(task.vocab.parse(words)) != prompt:
+            raise UserError(f"prompts of task {task.kind!r} are more than what a person writes")
+        return words
+
+    def written(self, prompt: Sequence[int]) -> list[str]:
+        """The part of a prompt that a person writes."""
+        vocab = self.task.vocab
+        marks = {vocab.mark(name) for name in vocab.written}
+        return vocab.words([token for token in prompt if token < vocab.symbols or token in marks])
 
     def check_tokens(self, tokens: Sequence[int]) -> None:
         """Refuse ids that the model has no rows for, and more of them than it may read here."""
@@ -130,10 +136,10 @@ def subjects(paths: Sequence[str | os.PathLike[str]]) -> list[Subject]:
         taken = {subject.name for subject in found}
         if name in taken:
             name = next(f"{name} ({i})" for i in range(2, 99) if f"{name} ({i})" not in taken)
-        if run.task.vocab.symbols > MOST_SYMBOLS:
+        if run.task.vocab.size > MOST_WORDS:
             raise UserError(
-                f"{path} has {run.task.vocab.symbols} symbols; the page shows at most "
-                f"{MOST_SYMBOLS}"
+                f"{path} has a vocabulary of {run.task.vocab.size}; the page shows at most "
+                f"{MOST_WORDS}"
             )
         _ = run.model  # read now: a damaged run is said before the page opens
         found.append(Subject(name, run))

@@ -6,7 +6,7 @@ import { Edits } from "./edits.js";
 import { Side } from "./side.js";
 import { Source } from "./source.js";
 import { fromAddress, START, toAddress, words } from "./state.js";
-import { Strip } from "./strip.js";
+import { differ, score, Strip, wrong } from "./strip.js";
 
 const source = new Source();
 let catalogue = null;
@@ -63,6 +63,7 @@ async function load() {
   const most = catalogue.models.length - 1;
   state.a = Math.min(Math.max(0, state.a), most);
   state.b = Math.min(state.b, most);
+  if (state.b >= 0 && !comparable(state.b)) Object.assign(state, { b: -1, edits: [] });
   const asked = [{ index: state.a, edits: [] }];
   if (state.b >= 0) asked.push({ index: state.b, edits: state.edits });
   controls();
@@ -75,6 +76,11 @@ async function load() {
     if (mine === turn) say(error.message);
   }
   document.body.dataset.ready = String(mine);
+}
+
+// Two models can read the same input if they have the same task.
+function comparable(i) {
+  return catalogue.models[i].task === catalogue.models[state.a].task;
 }
 
 function build(asked, found) {
@@ -149,14 +155,6 @@ async function go(at) {
   }
 }
 
-function wrong(side, i) {
-  return side.sequence.asked[i] && side.sequence.said[i] !== side.sequence.tokens[i + 1];
-}
-
-function changed(i) {
-  return sides.length > 1 && sides[0].sequence.asked[i] && sides[0].sequence.said[i] !== sides[1].sequence.said[i];
-}
-
 function find(from, wanted) {
   for (let i = from; i <= Number(byId("slider").max); i += 1) if (wanted(i)) return i;
   return -1;
@@ -173,20 +171,14 @@ function firstError() {
 }
 
 function nextError() {
-  jump(state.at + 1, (i) => changed(i) || sides.some((side) => wrong(side, i)), "No error and no change after this position.");
-}
-
-function score(side) {
-  const asked = side.sequence.asked.filter(Boolean).length;
-  const bad = side.sequence.asked.filter((_, i) => wrong(side, i)).length;
-  return `${asked - bad} of ${asked}`;
+  jump(state.at + 1, (i) => differ(sides, i) || sides.some((side) => wrong(side, i)), "No error and no change after this position.");
 }
 
 function showChanges() {
   const box = byId("changed");
   box.hidden = sides.length < 2;
   if (sides.length < 2) return;
-  const places = sides[0].sequence.asked.map((_, i) => i).filter((i) => changed(i));
+  const places = sides[0].sequence.asked.map((_, i) => i).filter((i) => differ(sides, i));
   const shown = places.slice(0, 12).join(", ") + (places.length > 12 ? ", …" : "");
   const list = places.length ? ` (position ${shown})` : "";
   box.dataset.all = `A is right at ${score(sides[0])}, B at ${score(sides[1])}; they differ at ${places.length}${list}.`;
@@ -196,8 +188,9 @@ function showChanges() {
 function showDifference(found) {
   if (found.length < 2) return;
   const [a, b] = found;
-  const names = sides.map((side) => side.model.words);
-  const moved = names[0].map((word, k) => [word, a.shares[k], b.shares[k]])
+  const [one, other] = sides.map((side) => side.model.words);
+  const place = new Map(other.map((word, k) => [word, k]));
+  const moved = one.map((word, k) => [word, a.shares[k], place.has(word) ? b.shares[place.get(word)] : 0])
     .sort((x, y) => Math.abs(y[2] - y[1]) - Math.abs(x[2] - x[1])).slice(0, 3)
     .filter(([, x, y]) => Math.abs(x - y) > 5e-4)
     .map(([word, x, y]) => `${word}: ${percent(x)} → ${percent(y)}`);
@@ -209,18 +202,18 @@ function controls() {
   const model = catalogue.models[state.a];
   const names = catalogue.models.map((each, i) => [String(i), each.name]);
   fill(byId("model-a"), names, String(state.a));
-  fill(byId("model-b"), [["-1", "nothing"], ...names], String(state.b));
+  fill(byId("model-b"), [["-1", "nothing"], ...names.filter((_, i) => comparable(i))], String(state.b));
   if (document.activeElement !== byId("input") || byId("message").hidden) byId("input").value = state.input.join(" ");
-  const before = byId("distribution").value;
-  if (byId("distribution").options.length === 0) {
-    fill(byId("distribution"), model.distributions.map((name) => [name, name === "rep:R" ? "rep(n, r)" : name]), before);
-  }
+  const drawn = byId("distribution");
+  fill(drawn, model.distributions.map((name) => [name, name === "rep:R" ? "rep(n, r)" : name]), drawn.value);
+  byId("copies-label").hidden = drawn.value !== "rep:R";
   byId("about").textContent = `${model.task}: ${model.about}`;
   edits.model(catalogue.models[state.b >= 0 ? state.b : state.a]);
   edits.show(state.edits);
   const place = new Map(model.words.map((word, id) => [word, id]));
   const values = state.input.map((word) => place.get(word) ?? 0).map((id) => Math.min(id, model.symbols - 1));
   drawing.set(values, model.words, model.symbols);
+  byId("drawing").hidden = source.saved !== null || !model.drawable;
   applyTheme();
 }
 
@@ -238,14 +231,14 @@ function repaint() {
   drawing.draw();
 }
 
-let drawn = 0; // how many random inputs were asked for
+let numbers = 0; // how many random inputs were asked for
 
 async function another() {
   const copies = byId("copies").value;
   const distribution = byId("distribution").value.replace("R", copies);
   try {
-    const found = await source.ask("random", { model: state.a, length: Number(byId("length").value), distribution, number: drawn });
-    drawn += 1;
+    const found = await source.ask("random", { model: state.a, length: Number(byId("length").value), distribution, number: numbers });
+    numbers += 1;
     await setInput(found.input);
   } catch (error) {
     say(error.message);
@@ -319,7 +312,7 @@ function key(event) {
 function useSaved() {
   const { saved } = source;
   if (saved === null) return;
-  for (const id of ["input-form", "random-form", "drawing", "intervene"]) byId(id).hidden = true;
+  for (const id of ["input-form", "random-form", "intervene"]) byId(id).hidden = true;
   byId("saved-form").hidden = false;
   fill(byId("saved-input"), saved.inputs.map((input) => [input.join(" "), input.join(" ")]), state.input.join(" "));
 }

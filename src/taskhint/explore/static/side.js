@@ -76,7 +76,7 @@ export class Side {
   streamsPart() {
     const pairs = this.streams.flatMap((pair) => [el("h4", {}, pair.name), pair.encoder.root, pair.decoder.root]);
     return el("div", { class: "streams" },
-      el("h3", {}, "The stream, projected on symbols"), legend(LANDMARKS),
+      el("h3", {}, "The stream, projected on tokens"), legend(LANDMARKS),
       el("div", { class: "pairs" }, ...pairs), this.streamNumbers.root);
   }
 
@@ -148,10 +148,10 @@ export class Side {
   }
 
   showStreams(found) {
-    const q = this.model.symbols;
-    const labels = this.model.words.slice(0, q);
+    const labels = this.model.words;
+    const q = labels.length;
     const marks = {};
-    for (const name of Object.keys(LANDMARKS)) if (found[name] >= 0 && found[name] < q) marks[name] = found[name];
+    for (const name of Object.keys(LANDMARKS)) if (found[name] >= 0) marks[name] = found[name];
     this.streams.forEach((pair, i) => {
       for (const basis of ["encoder", "decoder"]) {
         const values = found[basis].subarray(i * q, (i + 1) * q);
@@ -164,7 +164,7 @@ export class Side {
       }
     });
     this.streamNumbers.show(
-      ["symbol", ...found.streams.flatMap((name) => [`${name} encoder`, `${name} decoder`])],
+      ["token", ...found.streams.flatMap((name) => [`${name} encoder`, `${name} decoder`])],
       () => labels.map((label, k) => [label, ...found.streams.flatMap((_, i) => [found.encoder[i * q + k], found.decoder[i * q + k]])]),
     );
   }
@@ -188,7 +188,7 @@ export class Side {
   showMap(sequence, found, map, at) {
     fill(this.mapChoice, this.mapChoices, JSON.stringify(map));
     const rows = Array.from(sequence.tokens.subarray(0, found.shape[0]), (id) => this.word(id));
-    const columns = map.show === "attention" ? rows.map((word, k) => `key ${k} (${word})`) : this.model.words.map((word) => `symbol ${word}`);
+    const columns = map.show === "attention" ? rows.map((word, k) => `key ${k} (${word})`) : this.model.words.map((word) => `token ${word}`);
     this.map.show(found, rows, columns, at);
   }
 }
