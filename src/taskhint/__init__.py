@@ -31,6 +31,11 @@ if TYPE_CHECKING:
     from taskhint.model.config import ModelConfig as ModelConfig
     from taskhint.model.decoder import Decoder as Decoder
     from taskhint.model.decoding import greedy as greedy
+    from taskhint.model.edits import Edit as Edit
+    from taskhint.model.edits import KnockOutHead as KnockOutHead
+    from taskhint.model.edits import KnockOutMlp as KnockOutMlp
+    from taskhint.model.edits import ReplaceStream as ReplaceStream
+    from taskhint.model.edits import ScaleTemperature as ScaleTemperature
     from taskhint.model.normaliser import Normaliser as Normaliser
     from taskhint.model.positions import PositionHooks as PositionHooks
     from taskhint.model.positions import Positions as Positions
@@ -91,6 +96,13 @@ _NAMES = {
     "taskhint.model.config": ("ModelConfig",),
     "taskhint.model.decoder": ("Decoder",),
     "taskhint.model.decoding": ("greedy",),
+    "taskhint.model.edits": (
+        "Edit",
+        "KnockOutHead",
+        "KnockOutMlp",
+        "ReplaceStream",
+        "ScaleTemperature",
+    ),
     "taskhint.model.normaliser": ("Normaliser",),
     "taskhint.model.positions": ("PositionHooks", "Positions"),
     "taskhint.model.temperature": ("Temperature", "TemperatureHook"),
