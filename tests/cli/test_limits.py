@@ -268,8 +268,8 @@ def test_an_unreadable_run_is_left_out_of_a_report(
     out = tmp_path / "report.html"
     assert main(["report", str(tmp_path / "runs"), "--out", str(out)]) == 0
     said = capsys.readouterr().err
-    assert "runs/bad is left out" in said and "runs/odd is left out" in said
-    assert said.count("\n") == 2 and "<svg" in out.read_text()
+    assert "runs/bad/recipe.json is damaged" in said and "runs/odd/evaluations" in said
+    assert said.count("; skipped\n") == said.count("\n") == 2 and "<svg" in out.read_text()
 
 
 def test_a_report_is_html(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
