@@ -54,14 +54,14 @@ def rows_of(task: Task, seed: int, length: int, count: int) -> list[tuple[list[i
     ]
 
 
-@pytest.mark.parametrize("task", VARIANTS, ids=lambda task: f"{task.kind}-{hash(task) % 1000}")
+@pytest.mark.parametrize("task", VARIANTS, ids=repr)
 @given(seed=st.integers(0, 1000), length=st.integers(2, 30))
 def test_every_answer_is_the_solvers(task: Task, seed: int, length: int) -> None:
     for prompt, answer in rows_of(task, seed, length, 8):
         assert answer == task.solve(prompt)
 
 
-@pytest.mark.parametrize("task", VARIANTS, ids=lambda task: f"{task.kind}-{hash(task) % 1000}")
+@pytest.mark.parametrize("task", VARIANTS, ids=repr)
 def test_inputs_are_counted_and_padding_stays_outside(task: Task) -> None:
     for length in range(2, 21):
         examples = task.make(RandomBits(1, 2, np.arange(50)), length)
