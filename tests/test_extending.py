@@ -17,6 +17,20 @@ PAGE = Path(__file__).parent.parent / "docs" / "extending.md"
 SMALL = ["batch_size=8", "model.width=16", "model.heads=2", "checkpoint_every=20"]
 WHOLE_FILE = re.compile(r"<!-- file: (\S+) -->\n```python\n(.*?)```", re.DOTALL)
 
+TINY = """
+from dataclasses import replace
+import taskhint as th
+from sharpness import SHARPNESS
+
+def small(arm):
+    recipe = arm.recipe.change(batch_size=8, steps=3, warmup_steps=1, width=16, heads=2)
+    return replace(arm, recipe=recipe)
+
+PLAIN, ROOTED = map(small, SHARPNESS.arms)
+EXPERIMENT = replace(SHARPNESS, arms=(PLAIN, ROOTED), examples=20, lengths=(5, 50),
+                     claims=(th.Better(ROOTED, PLAIN, 50),))
+"""
+
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -60,7 +74,19 @@ def weights(run: Path) -> str:
 
 def test_the_page_has_an_example_of_everything(place: Path) -> None:
     names = {path.stem for path in place.iterdir()}
-    assert names == {"copying", "slopes", "scattered", "rooted", "growing", "stream_size"}
+    kinds = {"copying", "slopes", "scattered", "rooted", "growing", "stream_size", "sharpness"}
+    assert names == kinds
+
+
+def test_tasks_are_checked_as_the_page_says(place: Path) -> None:
+    (script,) = (
+        text for text in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+        if "th.check_task" in text
+    )  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=place, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture(scope="module")
@@ -115,3 +141,14 @@ def test_a_killed_run_of_all_kinds_goes_on_to_the_same_bytes(place: Path) -> Non
     said(place, *train, "--out", "whole")
     assert weights(place / "killed") == weights(place / "whole")
     assert len(said(place, "solve", "whole", *own, "5 17 43").split()) == 3
+
+
+def test_an_experiment_runs_in_parallel_and_is_reported(place: Path) -> None:
+    (place / "tiny.py").write_text(TINY)
+    reproduce = ["reproduce", "tiny.py:EXPERIMENT", "--seeds", "2", "--out", "tiny"]
+    assert "4 runs, 0 of them done" in said(place, *reproduce)
+    assert "4 runs, 4 of them done" in said(place, *reproduce)
+    said(place, "report", "tiny", *imports("tiny", "rooted"), "--out", "sharpness.html")
+    assert "Does attention that sharpens" in (place / "sharpness.html").read_text()
+    assert "rooted better than plain at 50" in (place / "sharpness.html").read_text()
+    (place / "tiny.py").unlink()

@@ -20,6 +20,7 @@ from taskhint.system.errors import UserError, nearest
 
 GROUP = "taskhint.plugins"
 _imported: dict[str, ModuleType] = {}
+_directories: set[Path] = set()  # of imported files, which may import their neighbours
 
 
 def import_all(sources: Iterable[str]) -> None:
@@ -107,7 +108,7 @@ def source_of(cls: type[Any]) -> tuple[str, str]:
     file = getattr(module, "__file__", None)
     if file is None:
         return cls.__module__, ""
-    loose = cls.__module__ == "__main__" or cls.__module__.startswith("taskhint_file_")
+    loose = cls.__module__ == "__main__" or Path(file).parent in _directories
     name = Path(file).name if loose else cls.__module__
     try:
         return name, hashlib.sha256(Path(file).read_bytes()).hexdigest()
@@ -124,16 +125,27 @@ def _import_file(path: Path, source: str) -> ModuleType:
     specification = importlib.util.spec_from_file_location(name, path)
     if specification is None or specification.loader is None:
         raise UserError(f"{source} is not a Python file")
+    _directories.add(path.parent)
     if str(path.parent) not in sys.path:
-        sys.path.append(str(path.parent))  # so that it can import its neighbours
+        sys.path.append(str(path.parent))
+    names = [name, path.stem] if _is_found_by_neighbours(path) else [name]
+    if names[-1] in sys.modules:  # another imported file has imported it: its classes exist once
+        return sys.modules[names[-1]]
     module = importlib.util.module_from_spec(specification)
-    sys.modules[name] = module  # dataclasses look their module up here
+    sys.modules.update(dict.fromkeys(names, module))  # dataclasses look their module up there
     try:
         specification.loader.exec_module(module)
     except Exception as error:
-        del sys.modules[name]
+        for known in names:
+            del sys.modules[known]
         raise _one_line(source, error) from None
     return module
+
+
+def _is_found_by_neighbours(path: Path) -> bool:
+    """Whether `import stem` means this file, and not a package of the same name."""
+    found = importlib.util.find_spec(path.stem) if path.stem.isidentifier() else None
+    return found is not None and found.origin == str(path)
 
 
 def _import_module(source: str) -> ModuleType:
