@@ -62,6 +62,7 @@ def forget(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = {kind: task for kind, task in Task.kinds().items() if kind != "echo-of-a-test"}
     monkeypatch.setattr(Task, "_members", kept)
     monkeypatch.setattr(plugins, "_imported", {})
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
 
 
 def line(capsys: pytest.CaptureFixture[str], *words: str) -> str:
@@ -181,7 +182,7 @@ def test_an_experiment_of_ones_own_is_found(
         f"MINE = replace(EXPERIMENTS[{name!r}], name='mine')\n"
         f"OTHER = replace(EXPERIMENTS[{name!r}], question='?')\n"
     )
-    assert "another experiment" in line(capsys, "reproduce", "asked.py:OTHER", "--out", "x")
+    assert "as another experiment is" in line(capsys, "reproduce", "asked.py:OTHER", "--out", "x")
     (own / "asked.py").write_text((own / "asked.py").read_text().partition("OTHER")[0])
     monkeypatch.setattr(plugins, "_imported", {})
     assert [one.name for one in find_experiments(["asked.py:MINE"], "pocket")] == ["mine"]

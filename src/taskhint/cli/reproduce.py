@@ -65,9 +65,19 @@ def find_experiments(targets: Iterable[str], scale: Scale) -> list[Experiment]:
         elif split is None:
             chosen = [find_experiment(target)]
         else:
-            chosen = [imported_value(*split, Experiment)]
+            chosen = [_own_experiment(*split)]
         found |= {experiment.name: experiment for experiment in chosen}
     return list(found.values())
+
+
+def _own_experiment(source: str, name: str) -> Experiment:
+    experiment: Experiment = imported_value(source, name, Experiment)
+    if EXPERIMENTS.get(experiment.name, experiment) is not experiment:
+        raise UserError(
+            f"{source}:{name} is called {experiment.name!r}, as another experiment is; give it "
+            "a name of its own"
+        )
+    return experiment
 
 
 def reproduce(chosen: Sequence[Experiment], scale: Scale, seeds: int, out: Path) -> None:
