@@ -13,7 +13,8 @@ from importlib import import_module
 
 import taskhint
 from taskhint.cli.arguments import Parser
-from taskhint.system.errors import Interrupted, MachineError, UserError, nearest
+from taskhint.system.devices import speaks
+from taskhint.system.errors import Interrupted, MachineError, UserError, nearest, tell
 from taskhint.system.memory import memory_errors
 from taskhint.system.plugins import import_all
 
@@ -78,7 +79,7 @@ def one_line_errors(work: Callable[[], None]) -> int:
             work()
         sys.stdout.flush()  # a full disk behind it shows here, where it still can be told
     except UserError as error:
-        return _say(f"error: {error}", error.exit_code)
+        return error.exit_code if error.told else _say(f"error: {error}", error.exit_code)
     except Interrupted as stopped:
         return _say(str(stopped), stopped.exit_code)
     except KeyboardInterrupt:
@@ -92,7 +93,9 @@ def one_line_errors(work: Callable[[], None]) -> int:
 
 
 def _say(message: str, exit_code: int) -> int:
-    print(f"taskhint: {' '.join(message.splitlines())}", file=sys.stderr)
+    """Of the processes that torchrun started on a machine the first one speaks for all."""
+    if speaks(everywhere=False):
+        tell(message)
     return exit_code
 
 

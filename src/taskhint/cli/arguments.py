@@ -49,6 +49,21 @@ def add_threads(parser: Parser) -> None:
     )
 
 
+def add_device(parser: Parser) -> None:
+    parser.add_argument(
+        "--device",
+        default="auto",
+        metavar="NAME",
+        help="auto (default: CUDA if it is there, else cpu), cpu, cuda, cuda:N or mps",
+    )
+    parser.add_argument(
+        "--precision",
+        default="float32",
+        metavar="NAME",
+        help="of matrix products: float32 (default), tf32, bfloat16 or bfloat16-attention",
+    )
+
+
 def use_threads(options: argparse.Namespace) -> None:
     if options.threads is not None:
         import torch

@@ -5,7 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 
-from taskhint.cli.arguments import Parser, add_lengths, add_run, add_threads, use_threads, whole
+from taskhint.cli.arguments import (
+    Parser,
+    add_device,
+    add_lengths,
+    add_run,
+    add_threads,
+    use_threads,
+    whole,
+)
 
 EXAMPLE = (
     "taskhint evaluate runs/tempered --lengths 20-100:20 --examples 10000 --distribution rep:3"
@@ -35,6 +43,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
     parser.add_argument("--no-save", action="store_true", help="print only, keep nothing")
     add_threads(parser)
+    add_device(parser)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -43,7 +52,7 @@ def run(options: argparse.Namespace) -> None:
     from taskhint.runs.curve import curve_table, save_curve
     from taskhint.runs.run import load
 
-    run = load(options.run_dir)
+    run = load(options.run_dir, options.device, options.precision)
     curve = evaluate(
         run,
         options.lengths,

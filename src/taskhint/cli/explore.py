@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from taskhint.cli.arguments import Parser, add_threads, use_threads, whole
+from taskhint.cli.arguments import Parser, add_device, add_threads, use_threads, whole
 from taskhint.system.errors import UserError
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def add_arguments(parser: Parser) -> None:
         "--save", metavar="FILE.html", help="write one file that needs no server, and end"
     )
     add_threads(parser)
+    add_device(parser)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -51,7 +52,7 @@ def run(options: argparse.Namespace) -> None:
     try:
         from taskhint.explore.subject import subjects
 
-        models = subjects(options.run_dirs)
+        models = subjects(options.run_dirs, options.device, options.precision)
         if options.save is not None:
             _save(models, options)
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from taskhint.cli.arguments import Parser, add_lengths, add_threads, use_threads, whole
+from taskhint.cli.arguments import Parser, add_device, add_lengths, add_threads, use_threads, whole
 from taskhint.system.errors import UserError
 
 EXAMPLE = 'taskhint probe runs/standard runs/tempered --out inside --input "5 17 43 78 92"'
@@ -35,6 +35,7 @@ def add_arguments(parser: Parser) -> None:
         help="only this probe, as in --probe mechanisms (may be repeated; default: all)",
     )
     add_threads(parser)
+    add_device(parser)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -42,10 +43,12 @@ def run(options: argparse.Namespace) -> None:
         raise UserError(f"--examples {options.examples} is too many; at most {MOST_EXAMPLES}")
     use_threads(options)
     from taskhint.report.probe_page import mechanisms_table, write_probe
+    from taskhint.runs.run import load
 
     out = Path(options.out)
+    runs = [load(path, options.device, options.precision) for path in options.run_dirs]
     found = write_probe(
-        options.run_dirs,
+        runs,
         out,
         options.input,
         options.lengths,

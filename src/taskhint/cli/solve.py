@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from taskhint.cli.arguments import Parser, add_run
+from taskhint.cli.arguments import Parser, add_device, add_run
 
 EXAMPLE = "taskhint solve runs/tempered 5 17 43 17"
 
@@ -14,10 +14,12 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "symbols", nargs="*", metavar="SYMBOL", help='the input: 5 17 43, or "5 17 43"'
     )
+    add_device(parser)
 
 
 def run(options: argparse.Namespace) -> None:
     from taskhint.runs.run import load
 
     symbols = [symbol for word in options.symbols for symbol in word.split()]
-    print(" ".join(map(str, load(options.run_dir).solve(symbols))))
+    run = load(options.run_dir, options.device, options.precision)
+    print(" ".join(map(str, run.solve(symbols))))

@@ -7,9 +7,18 @@ from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from typing import Any
 
-from taskhint.cli.arguments import Parser, add_scale, add_threads, known_scale, use_threads, whole
+from taskhint.cli.arguments import (
+    Parser,
+    add_device,
+    add_scale,
+    add_threads,
+    known_scale,
+    use_threads,
+    whole,
+)
 from taskhint.recipes import find_recipe
 from taskhint.recipes.recipe import Hint, Recipe, Scale
+from taskhint.system.devices import speaks
 from taskhint.system.errors import UserError, nearest
 from taskhint.system.files import read_json
 from taskhint.system.plugins import imported_value, split_target
@@ -54,6 +63,7 @@ def add_arguments(parser: Parser) -> None:
     )
     parser.add_argument("--from", dest="origin", metavar="RUN", help=FROM)
     add_threads(parser)
+    add_device(parser)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -61,8 +71,15 @@ def run(options: argparse.Namespace) -> None:
     use_threads(options)
     from taskhint.training.loop import train
 
-    run = train(recipe, options.out, progress=True)
-    print(f"{run.path}: {recipe.name}, seed {recipe.seed}, {recipe.steps} updates")
+    run = train(
+        recipe,
+        options.out,
+        progress=speaks(),
+        device=options.device,
+        precision=options.precision,
+    )
+    if speaks():
+        print(f"{run.path}: {recipe.name}, seed {recipe.seed}, {recipe.steps} updates")
 
 
 def wanted_recipe(options: argparse.Namespace) -> Recipe:

@@ -47,7 +47,7 @@ class Batch:
     def to(self, device: torch.device) -> Batch:
         """The same batch with its tensors on a device."""
         moved: dict[str, Any] = {
-            f.name: value.to(device)
+            f.name: _moved(value, device)
             for f in fields(self)
             if isinstance(value := getattr(self, f.name), Tensor)
         }
@@ -87,6 +87,13 @@ class Batch:
             return tails
         owners = np.repeat(np.arange(len(tails)), tails)
         return np.bincount(owners[self.scored.cpu().numpy()], minlength=len(tails))
+
+
+def _moved(value: Tensor, device: torch.device) -> Tensor:
+    """To a GPU from pinned memory, so that the copy does not wait for what runs there."""
+    if device.type != "cuda" or value.is_cuda or not torch.cuda.is_available():
+        return value.to(device)
+    return value.pin_memory().to(device, non_blocking=True)
 
 
 def make_batch(task: Task, parts: Iterable[Examples]) -> Batch:

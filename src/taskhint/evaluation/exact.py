@@ -16,8 +16,9 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from taskhint.data.batch import make_batch
+from taskhint.data.batch import Batch, make_batch
 from taskhint.data.dataset import MAX_TEST_EXAMPLES, fresh_examples
 from taskhint.evaluation.bites import beginnings, best_bite, can_be_cut, chosen_rows
 from taskhint.model.decoder import Decoder
@@ -30,7 +31,7 @@ from taskhint.system.progress import Progress
 from taskhint.system.settings import conform
 from taskhint.tasks.random_bits import Ints
 from taskhint.tasks.task import Examples, Task
-from taskhint.training.limits import check_evaluation
+from taskhint.training.limits import check_evaluation, sequences_that_fit
 
 TOKENS_AT_ONCE = 1 << 12  # few enough to stay in the processor's caches
 
@@ -55,9 +56,14 @@ def evaluate(
     edit_distance: bool = False,
     progress: bool = False,
     save: bool = True,
+    device: str | None = None,
+    precision: str | None = None,
 ) -> LengthCurve:
-    """Measure a run's newest checkpoint on fresh examples of its main task; kept with the run."""
-    run = run if isinstance(run, Run) else load(run)
+    """Measure a run's newest checkpoint on fresh examples of its main task; kept with the run.
+
+    Without a device: on that of the run, if one was chosen for it, else on `auto`.
+    """
+    run = (run if isinstance(run, Run) else load(run)).chosen(device, precision)
     lengths = _checked_lengths(lengths)
     examples = conform(int, examples, "examples")
     if examples < 1:
@@ -65,7 +71,7 @@ def evaluate(
     if examples > MAX_TEST_EXAMPLES:
         raise UserError(f"--examples {examples} is too many; at most {MAX_TEST_EXAMPLES}")
     task = run.task.for_test(distribution)
-    check_evaluation(run.recipe.model, task, lengths)
+    check_evaluation(run.recipe.model, task, lengths, run.model.device)
     bar = Progress(
         len(lengths) * examples, f"evaluate {distribution}", shown=progress, unit="sequence"
     )
@@ -110,6 +116,8 @@ def score(
     """How the model does on fresh sequences of one length. Where the first of them fail early, so
     judge the others.
     """
+    if decoder.device.type != "cpu":
+        return _score_on_device(decoder, task, seed, length, examples, edit_distance, progress)
     first = min(examples, sequences_at_once(fresh_examples(task, seed, length, 0, 1)))
     some = fresh_examples(task, seed, length, 0, first)
     verdicts = judge(decoder, task, some)
@@ -140,6 +148,54 @@ def score(
     return Score(examples, right, distance / examples if edit_distance else None)
 
 
+def _score_on_device(
+    decoder: Decoder,
+    task: Task,
+    seed: int,
+    length: int,
+    examples: int,
+    edit_distance: bool,
+    progress: Progress | None = None,
+) -> Score:
+    """Large chunks one after another. Nothing waits for the device before the last of them: the
+    number of right answers stays there, unless failed ones are decoded.
+    """
+    at_once = sequences_that_fit(decoder.config, task, length, decoder.device)
+    right, distance = torch.zeros((), dtype=torch.long, device=decoder.device), 0
+    for start in range(0, examples, at_once):
+        some = fresh_examples(task, seed, length, start, min(at_once, examples - start))
+        if edit_distance:
+            _, count, off = _counts(decoder, task, some, judge(decoder, task, some), True)
+            right, distance = right + count, distance + off
+        else:
+            right += right_answers(decoder, task, some)
+        if progress is not None:
+            progress.advance_to(progress.base + start + len(some))
+    return Score(examples, int(right), distance / examples if edit_distance else None)
+
+
+@torch.no_grad()
+def right_answers(decoder: Decoder, task: Task, examples: Examples) -> Tensor:
+    """() how many answers are right to the end, as a number on the model's device."""
+    batch = make_batch(task, [examples])
+    owners = np.repeat(np.arange(len(examples)), batch.scored_per_example)
+    there = _there(decoder, task, batch)
+    wrong = decoder(there, task.kind).argmax(dim=1) != there.targets
+    each = torch.zeros(len(examples), dtype=torch.long, device=wrong.device)
+    each.index_add_(0, torch.from_numpy(owners).to(wrong.device), wrong.long())
+    return (each == 0).sum()
+
+
+def _there(decoder: Decoder, task: Task, batch: Batch) -> Batch:
+    """The batch where the model is; what is read off tokens is read before they go there."""
+    if decoder.device.type == "cpu":
+        return batch
+    positions = decoder.config.positions
+    if positions.reads_tokens:
+        batch = batch.with_drawn_ids(lambda _, tokens: positions.token_ids(tokens, task))
+    return batch.to(decoder.device)
+
+
 def _counts(
     decoder: Decoder, task: Task, examples: Examples, verdicts: Verdicts, edit_distance: bool
 ) -> tuple[int, int, int]:
@@ -156,7 +212,7 @@ def sequences_at_once(some: Examples) -> int:
 def judge(decoder: Decoder, task: Task, examples: Examples) -> Verdicts:
     """One pass over the right answers."""
     batch = make_batch(task, [examples])
-    predicted = decoder(batch, task.kind).argmax(dim=1).numpy()
+    predicted = decoder(_there(decoder, task, batch), task.kind).argmax(dim=1).cpu().numpy()
     ends = np.cumsum(batch.scored_per_example)
     errors = np.flatnonzero(predicted != batch.targets.numpy())
     owners, at = np.unique(np.searchsorted(ends, errors, side="right"), return_index=True)
@@ -185,10 +241,10 @@ def decode_failed(
         wrong = np.array([[verdicts.predicted[row][first]] for row in rows])
         begun = np.concatenate([examples.tokens[rows, : prompt + first], wrong], axis=1)
         left = int(size - prompt - first - 1)
-        inputs = torch.from_numpy(examples.inputs[rows])
-        rest = greedy(
-            decoder, task.kind, torch.from_numpy(begun), left, inputs, sequence=int(size)
+        inputs, prompts = (
+            torch.from_numpy(x).to(decoder.device) for x in (examples.inputs[rows], begun)
         )
+        rest = greedy(decoder, task.kind, prompts, left, inputs, sequence=int(size))
         for row, start, end in zip(rows, begun[:, prompt:], rest.tolist(), strict=True):
             answers[int(row)] = [*start.tolist(), *end]
     return answers

@@ -45,7 +45,7 @@ class Pass:
         unembedding = decoder.head(task.kind).weight
         assert isinstance(unembedding, Tensor)
         rows = {"encoder": decoder.embedding.weight, "decoder": unembedding}
-        return {name: exact(row) for name, row in rows.items()}
+        return {name: exact(row).cpu() for name, row in rows.items()}
 
     def projected(self, stream: str, basis: str, positions: slice | int) -> Tensor:
         """(..., V) plain dot products of a stream with a basis: nothing is normed, no bias."""
@@ -86,8 +86,8 @@ def traced(subject: Subject, symbols: Sequence[str], edits: Sequence[Edit] = ())
     """A model's pass over an input that a person wrote, with edits on the way."""
     reading = subject.sequence(symbols)
     _check(subject, edits)
-    tokens = torch.tensor([reading.read])
-    trace = subject.decoder.trace(tokens, subject.task.kind, reading.inputs, edits=edits)
+    tokens = torch.tensor([reading.read], device=subject.decoder.device)
+    trace = subject.decoder.trace(tokens, subject.task.kind, reading.inputs, edits=edits).cpu()
     if not trace["logits"].isfinite().all():
         raise UserError("the pass gave numbers that are not finite; make the edits smaller")
     return Pass(subject, reading, trace)

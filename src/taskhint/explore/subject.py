@@ -125,13 +125,17 @@ class Subject:
             )
 
 
-def subjects(paths: Sequence[str | os.PathLike[str]]) -> list[Subject]:
+def subjects(
+    paths: Sequence[str | os.PathLike[str]],
+    device: str | None = None,
+    precision: str | None = None,
+) -> list[Subject]:
     """The runs in these directories, loaded, with names that differ."""
     if len(paths) > MOST_MODELS:
         raise UserError(f"{len(paths)} runs are too many; at most {MOST_MODELS}")
     found: list[Subject] = []
     for path in paths:
-        run = load(path)
+        run = load(path, device, precision)
         name = run.path.resolve().name
         taken = {subject.name for subject in found}
         if name in taken:

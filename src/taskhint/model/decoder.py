@@ -21,6 +21,7 @@ from taskhint.model.edits import Edit
 from taskhint.model.initial import Draw, LearnedWeights
 from taskhint.model.places import Places, tail_index
 from taskhint.model.trace import Keep, Trace, check_edits, keep_nothing, trace_names
+from taskhint.system.devices import Compute, products
 from taskhint.system.errors import UserError, nearest
 from taskhint.tasks.task import Task
 
@@ -91,6 +92,7 @@ class Decoder(nn.Module):
         super().__init__()
         config.normaliser.check_installed()
         self.config = config
+        self.precision = "float32"  # of products; see system/devices.py
         self.tasks = {task.kind: task for task in heads if isinstance(task, Task)}
         names = [head if isinstance(head, str) else head.kind for head in heads]
         self.embedding = nn.Embedding(vocab_size, config.width)
@@ -99,6 +101,20 @@ class Decoder(nn.Module):
         self.final_norm = _norm(config, "before")
         self.heads = nn.ModuleDict({name: nn.Linear(config.width, vocab_size) for name in names})
         self.to(getattr(torch, config.dtype))
+
+    def on(self, compute: Compute) -> Decoder:
+        """This decoder on a device, with products in a precision; its weights stay float32."""
+        if compute.precision != "float32" and self.config.dtype != "float32":
+            raise UserError(
+                f"precision {compute.precision} is for models in float32; this one is in "
+                f"{self.config.dtype}"
+            )
+        self.precision = compute.precision
+        return self.to(compute.torch_device)
+
+    @property
+    def device(self) -> torch.device:
+        return self.embedding.weight.device
 
     @torch.no_grad()
     def initialise(self, seed: int) -> None:
@@ -140,10 +156,11 @@ class Decoder(nn.Module):
         tail = tail_index(batch)
         x = self._embed(batch.tokens, places)
         symbols = self._symbols(batch)
-        for block in self.blocks[:-1]:
-            x = block(x, places, attend_flat(batch.groups, tail=False), symbols=symbols)
-            symbols = None
-        x = self.blocks[-1](x, places, attend_flat(batch.groups, tail=True), tail, symbols)
+        with products(self.precision, self.device):
+            for block in self.blocks[:-1]:
+                x = block(x, places, self._attend(batch.groups), symbols=symbols)
+                symbols = None
+            x = self.blocks[-1](x, places, self._attend(batch.groups, tail=True), tail, symbols)
         x = self.final_norm(x)
         return self.head(head)(x if batch.scored is None else x.index_select(0, batch.scored))
 
@@ -152,10 +169,11 @@ class Decoder(nn.Module):
     ) -> Tensor:
         rows, count = tokens.shape
         places = self._places(tokens, head, inputs)
-        attend = attend_flat((Group(rows, count, count),), tail=False)
+        attend = self._attend((Group(rows, count, count),))
         x = self._embed(tokens.flatten(), places)
-        for block in self.blocks:
-            x = block(x, places, attend)
+        with products(self.precision, self.device):
+            for block in self.blocks:
+                x = block(x, places, attend)
         return self.head(head)(self.final_norm(x)).unflatten(0, (rows, -1))
 
     def trace(
@@ -177,8 +195,9 @@ class Decoder(nn.Module):
         )
         places = self._places(tokens, head, inputs)
         x = trace.keep("embedding", self._embed(tokens.flatten(), places))
-        for i, block in enumerate(self.blocks):
-            x = block(x, places, trace.attend(i), keep=trace.keep_in(i))
+        with products(self.precision, self.device):
+            for i, block in enumerate(self.blocks):
+                x = block(x, places, trace.attend(i), keep=trace.keep_in(i))
         x = trace.keep("final", self.final_norm(x))
         trace.keep("logits", self.head(head)(x))
         return trace
@@ -188,8 +207,9 @@ class Decoder(nn.Module):
         a cache.
         """
         x = self._embed(tokens.flatten(), places)
-        for block, attend in zip(self.blocks, attends, strict=True):
-            x = block(x, places, attend)
+        with products(self.precision, self.device):
+            for block, attend in zip(self.blocks, attends, strict=True):
+                x = block(x, places, attend)
         return self.head(head)(self.final_norm(x.unflatten(0, (len(tokens), -1))[:, -1]))
 
     def head(self, name: str | None) -> nn.Module:
@@ -198,6 +218,10 @@ class Decoder(nn.Module):
         if name not in self.heads:
             raise UserError(f"the model has no head {name!r}; {nearest(name, self.heads)}")
         return self.heads[name]
+
+    def _attend(self, groups: tuple[Group, ...], *, tail: bool = False) -> Attend:
+        low = self.precision == "bfloat16-attention"
+        return attend_flat(groups, tail=tail, low=low)
 
     def _blocks(self) -> list[Block]:
         return [block for block in self.blocks if isinstance(block, Block)]

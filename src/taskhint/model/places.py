@@ -47,12 +47,12 @@ class Places:
     @classmethod
     def of_batch(cls, batch: Batch, positions: Positions, task: Task | None = None) -> Places:
         device = batch.tokens.device
-        index = torch.cat([torch.arange(g.length).repeat(g.count) for g in batch.groups]).to(
-            device
+        index = torch.cat(
+            [torch.arange(g.length, device=device).repeat(g.count) for g in batch.groups]
         )
         sequence = torch.cat(
-            [torch.full((g.count * g.length,), g.length + 1) for g in batch.groups]
-        ).to(device)
+            [torch.full((g.count * g.length,), g.length + 1, device=device) for g in batch.groups]
+        )
         if batch.ids is not None:
             return cls(index, batch.inputs, sequence, batch.ids, False, batch.next_ids)
         if positions.reads_tokens:
@@ -110,9 +110,10 @@ def _token_ids(
 
 def tail_index(batch: Batch) -> Tensor:
     """(M,) the flat numbers of the tail positions of each example."""
+    device = batch.tokens.device
     first, parts = 0, []
     for g in batch.groups:
-        rows = first + torch.arange(g.count)[:, None] * g.length
-        parts.append((rows + torch.arange(g.length - g.tail, g.length)).flatten())
+        rows = first + torch.arange(g.count, device=device)[:, None] * g.length
+        parts.append((rows + torch.arange(g.length - g.tail, g.length, device=device)).flatten())
         first += g.count * g.length
-    return torch.cat(parts).to(batch.tokens.device)
+    return torch.cat(parts)

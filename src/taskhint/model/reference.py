@@ -131,7 +131,8 @@ def _places(config: ModelConfig, batch: Padded, task: Task | None) -> Places:
     ids = batch.ids
     if ids is None and config.positions.reads_tokens:
         assert task is not None
-        ids = torch.from_numpy(config.positions.token_ids(batch.tokens.cpu().numpy(), task))
+        found = config.positions.token_ids(batch.tokens.cpu().numpy(), task)
+        ids = torch.from_numpy(found).to(index.device)
     elif ids is None:
         ids = config.positions.test_ids(index, sequence)
     own, following = (

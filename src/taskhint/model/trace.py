@@ -98,6 +98,11 @@ class Trace(Mapping[str, Tensor]):
 
         return attend
 
+    def cpu(self) -> Trace:
+        """The same trace with its values on the CPU."""
+        self._values = {name: value.cpu() for name, value in self._values.items()}
+        return self
+
     def __getitem__(self, name: str) -> Tensor:
         if name not in self._values:
             raise KeyError(f"no trace value {name!r}; {nearest(name, self._values)}")

@@ -61,7 +61,7 @@ class Subject:
     @property
     def encoder_basis(self) -> Tensor:
         """(V, D) the embedding's rows."""
-        return _exact(self.decoder.embedding.weight)
+        return _exact(self.decoder.embedding.weight).cpu()
 
     @property
     def decoder_basis(self) -> Tensor:
@@ -70,7 +70,7 @@ class Subject:
         """
         weight = self.decoder.head(self.task.kind).weight
         assert isinstance(weight, Tensor)
-        return _exact(weight)
+        return _exact(weight).cpu()
 
 
 @dataclass(frozen=True)
@@ -160,10 +160,11 @@ def traces(subject: Subject, length: int, examples: int) -> Iterator[Traced]:
 
 @torch.no_grad()
 def trace_of(subject: Subject, sequences: Ints, inputs: int, prompt: int) -> Traced:
-    """The trace of (B, T + 1) prompts with their answers."""
+    """The trace of (B, T + 1) prompts with their answers: made on the model's device."""
     tokens = torch.from_numpy(sequences)
-    trace = subject.decoder.trace(tokens[:, :-1], subject.task.kind, inputs)
-    return Traced(subject, tokens, inputs, prompt, trace)
+    there = tokens.to(subject.decoder.device)
+    trace = subject.decoder.trace(there[:, :-1], subject.task.kind, inputs)
+    return Traced(subject, tokens, inputs, prompt, trace.cpu())
 
 
 def trace_of_prompt(subject: Subject, prompt: list[int]) -> Traced:

@@ -9,9 +9,9 @@ import copy
 import math
 from abc import abstractmethod
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 from taskhint.system.errors import UserError
 from taskhint.system.settings import Family
@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
     from torch.nn import Parameter
+
+StackWork = Callable[["Tensor"], "Tensor"]
+"""(n, rows, columns) -> the same shape, each matrix by itself."""
+
+Divide = Callable[[StackWork], StackWork]
+"""The same work, done by several processes together."""
 
 ADAM_STATE = ("step", "exp_avg", "exp_avg_sq")
 
@@ -47,6 +53,13 @@ class Stepper(Protocol):
         ...
 
     def load(self, state: Mapping[str, Tensor]) -> None: ...
+
+
+@runtime_checkable
+class Divisible(Protocol):
+    """An optimiser at work whose work several processes can share."""
+
+    def divide(self, among: Divide) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -197,6 +210,10 @@ class _MuonStepper:
         self._settings, self._matrices, self._stacked = settings, matrices, stacked
         self._rest, self._rate = rest, rate
         self._momentum = {name: torch.zeros_like(value) for name, value in matrices.items()}
+        self._orthogonalise: StackWork = orthogonalise
+
+    def divide(self, among: Divide) -> None:
+        self._orthogonalise = among(orthogonalise)
 
     def step(self, factor: float) -> None:
         import torch
@@ -221,7 +238,7 @@ class _MuonStepper:
         for (rows, columns), pairs in by_shape.items():
             stack = torch.stack([part if rows <= columns else part.mT for _, part in pairs])
             size = rate * math.sqrt(max(1.0, rows / columns))
-            for (weight, _), update in zip(pairs, orthogonalise(stack), strict=True):
+            for (weight, _), update in zip(pairs, self._orthogonalise(stack), strict=True):
                 weight.sub_(update if rows <= columns else update.mT, alpha=size)
 
     def state(self) -> dict[str, Tensor]:

@@ -41,7 +41,7 @@ class Section:
 
 
 def write_probe(
-    paths: Sequence[str],
+    paths: Sequence[str | Run],
     out: Path,
     text: str | None = None,
     lengths: Sequence[int] | None = None,
@@ -58,7 +58,7 @@ def write_probe(
         raise UserError(f"{out} is a run; choose another --out")
     if out.exists() and not out.is_dir():
         raise UserError(f"{out} is a file; --out takes a directory")
-    runs = named([load(path) for path in paths])
+    runs = named([path if isinstance(path, Run) else load(path) for path in paths])
     plans = {
         name: make_plan(run.task, text, lengths, examples, probes) for name, run in runs.items()
     }

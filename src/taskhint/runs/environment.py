@@ -53,6 +53,9 @@ class Environment:
     instructions: str  # which vector instructions torch uses
     system: str
     own: tuple[Own, ...] = ()
+    device: str = "cpu"
+    precision: str = "float32"
+    processes: int = 1
 
     def differences(self, other: Environment) -> list[str]:
         """Names of what differs and can change results."""
@@ -73,8 +76,13 @@ class History:
     stretches: tuple[Stretch, ...]
 
 
-def current(recipe: Any = None) -> Environment:
+Compute = tuple[str, str, int]
+"""Kind of device, precision and number of processes."""
+
+
+def current(recipe: Any = None, compute: Compute = ("cpu", "float32", 1)) -> Environment:
     """Of this process; with what the recipe takes from the user's own files."""
+    device, precision, processes = compute
     commit, changes = _git()
     return Environment(
         taskhint=taskhint.__version__,
@@ -89,6 +97,9 @@ def current(recipe: Any = None) -> Environment:
         instructions=torch.backends.cpu.get_cpu_capability(),
         system=platform.system(),
         own=own_sources(recipe),
+        device=device,
+        precision=precision,
+        processes=processes,
     )
 
 
@@ -124,9 +135,11 @@ def read_history(path: Path) -> History:
     return history
 
 
-def record(path: Path, step: int, recipe: Any = None) -> None:
+def record(
+    path: Path, step: int, recipe: Any = None, compute: Compute = ("cpu", "float32", 1)
+) -> None:
     """Note where the run goes on from a step; warn if it was elsewhere before."""
-    now = current(recipe)
+    now = current(recipe, compute)
     before: tuple[Stretch, ...] = ()
     if path.exists():
         try:

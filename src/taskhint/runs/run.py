@@ -10,6 +10,7 @@ failures/               the batch of a step whose loss or gradient was not finit
 
 from __future__ import annotations
 
+import copy
 import math
 import os
 import shutil
@@ -39,6 +40,7 @@ from taskhint.runs.curve import LengthCurve, load_curves
 from taskhint.runs.metrics import METRICS, Metric, MetricsWritten, read_metrics
 from taskhint.runs.tensors import Wanted, described, tensor_bytes
 from taskhint.runs.tensors import read_tensors as read_tensors
+from taskhint.system.devices import Compute, compute
 from taskhint.system.errors import DivergedError, UserError, warn
 from taskhint.system.files import (
     as_path,
@@ -59,9 +61,29 @@ ENVIRONMENT = "environment.json"
 class Run:
     """A run directory that exists. Loading reads the newest whole checkpoint."""
 
-    def __init__(self, path: Path, recipe: Recipe) -> None:
+    def __init__(self, path: Path, recipe: Recipe, at: Compute | None = None) -> None:
+        """`at`: device and precision of the model; the CPU and float32 unless chosen."""
         self.path = path
         self.recipe = recipe
+        self.at = at
+
+    def to(self, device: str = "auto", precision: str = "float32") -> Run:
+        """The same run with its model on a device: auto, cpu, cuda, cuda:N or mps."""
+        at = compute(device, precision)
+        if at == (self.at or Compute()):
+            return self
+        moved = Run(self.path, self.recipe, at)
+        if "model" in self.__dict__:  # as it is now, not as it was saved
+            moved.checkpoint = self.checkpoint
+            moved.model = copy.deepcopy(self.model).on(at)
+        return moved
+
+    def chosen(self, device: str | None = None, precision: str | None = None) -> Run:
+        """On the device that is named; else on its own; else on the best one there is."""
+        if device is None and precision is None and self.at is not None:
+            return self
+        own = self.at or Compute("auto")
+        return self.to(device or own.device, precision or own.precision)
 
     @property
     def task(self) -> Task:
@@ -88,7 +110,7 @@ class Run:
         tensors = self.checkpoint.tensors(WEIGHTS, weight_shapes(self.recipe))
         decoder = _decoder(self.recipe)
         decoder.load_state_dict(tensors)
-        return decoder.eval()
+        return decoder.on(self.at or Compute()).eval()
 
     def checkpoints(self) -> list[Checkpoint]:
         """Every checkpoint there is, whole or not, the oldest first."""
@@ -136,8 +158,9 @@ class Run:
         task, vocab = self.task, self.task.vocab
         prompt = task.prompt(vocab.parse(given))
         count = len(task.solve(prompt))
-        inputs = torch.tensor([prompt.index(vocab.delimiter)])
-        tokens = torch.tensor([prompt])
+        device = self.model.device
+        inputs = torch.tensor([prompt.index(vocab.delimiter)], device=device)
+        tokens = torch.tensor([prompt], device=device)
         answer = greedy(self.model, task.kind, tokens, count, inputs, len(prompt) + count)
         ids = answer[0].tolist()
         if all(isinstance(symbol, str) for symbol in given):
@@ -150,14 +173,17 @@ class Run:
         return f"Run({str(self.path)!r}: {self.recipe.name}, seed {self.recipe.seed}, {done})"
 
 
-def load(path: str | os.PathLike[str]) -> Run:
-    """The run in a directory."""
+def load(
+    path: str | os.PathLike[str], device: str | None = None, precision: str | None = None
+) -> Run:
+    """The run in a directory. Its model is on the CPU unless a device is named."""
     directory = as_path(path, "a run")
     if not directory.is_dir():
         raise UserError(f"{directory} is not a directory; give a run that `taskhint train` wrote")
     if not (directory / "recipe.json").is_file():
         raise UserError(f"{directory} is not a run: it has no recipe.json")
-    return Run(directory, read_recipe(directory))
+    run = Run(directory, read_recipe(directory))
+    return run if device is None and precision is None else run.chosen(device, precision)
 
 
 def read_recipe(directory: Path) -> Recipe:

@@ -16,6 +16,7 @@ class UserError(Exception):
     """
 
     exit_code = 2
+    told = False  # whether a process of a team has said it already
 
 
 class MachineError(UserError):
@@ -24,6 +25,10 @@ class MachineError(UserError):
     """
 
     exit_code = 3
+
+
+class LostTeamError(MachineError):
+    """Another process of a team is gone."""
 
 
 class DivergedError(UserError):
@@ -45,9 +50,14 @@ class Interrupted(KeyboardInterrupt):
         return str(self.args[0])
 
 
+def tell(message: str) -> None:
+    """One line on standard error."""
+    print(f"taskhint: {' '.join(message.splitlines())}", file=sys.stderr, flush=True)
+
+
 def warn(message: str) -> None:
     """A line on standard error that should not be overlooked."""
-    print(f"taskhint: WARNING: {message}", file=sys.stderr, flush=True)
+    tell(f"WARNING: {message}")
 
 
 def nearest(word: str, allowed: Iterable[str]) -> str:

@@ -31,7 +31,8 @@ class Stop:
 
     _current: ClassVar[Stop | None] = None
 
-    def __init__(self) -> None:
+    def __init__(self, quiet: bool = False) -> None:
+        self.quiet = quiet  # whether nothing is said when a signal arrives
         self.number: int | None = None
         self.overdue: Callable[[int], None] | None = None
         self._before: dict[int, Any] = {}
@@ -87,7 +88,8 @@ class Stop:
             if asked is not None:
                 os._exit(128 + byte[0])
             asked = byte[0]
-            _say_finishing(asked)
+            if not self.quiet:
+                _say_finishing(asked)
 
     def heed_late(self, number: int) -> None:
         """Stop in the middle of a step, where the work knows how to."""

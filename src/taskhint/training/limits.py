@@ -25,7 +25,8 @@ from taskhint.model.normaliser import Softmax
 from taskhint.model.places import Places
 from taskhint.model.positions import PositionHooks, Positions
 from taskhint.recipes.recipe import Recipe
-from taskhint.system.memory import available_bytes, check_fits, gigabytes
+from taskhint.system.devices import free_bytes, speaks
+from taskhint.system.memory import check_fits, gigabytes
 from taskhint.tasks.random_bits import TEST_STREAM, Ints, RandomBits
 from taskhint.tasks.task import Task
 from taskhint.training.cost import (
@@ -44,6 +45,10 @@ BESIDES = 1.3  # what a step takes beside what it keeps, as measured
 MASK_BYTES = 5  # of a key that a query may or may not see: as a truth value and as a number
 LARGEST_MASK = 1 << 27  # bytes of it at once in evaluation
 PER_PAIR = 64  # numbers that a learned bias may hold for each pair of a query and a key
+CPU = torch.device("cpu")
+FILLED = 0.5  # share of a device's free memory that an evaluation fills
+# Of a chunk of an evaluation on a device: attention kernels number at most 65,535 rows.
+MOST_SEQUENCES, MOST_TOKENS = 1 << 15, 1 << 22
 
 
 @dataclass(frozen=True)
@@ -57,33 +62,32 @@ class Need:
         return f"about {gigabytes(self.bytes)} and {self.flops / 1e12:,.1f} TFLOP"
 
 
-def check_training(recipe: Recipe) -> None:
+def check_training(recipe: Recipe, device: torch.device = CPU) -> None:
     """Refuse a recipe whose updates cannot be made; say what they take where that is much."""
     need = update_need(recipe)
     longest = max(task.lengths.max_length for task in recipe.tasks)
     what = f"an update with {recipe.batch_size} examples of at most {longest} symbols"
-    check_fits(need.bytes, what, _available())
+    check_fits(need.bytes, what, free_bytes(device))
     _check_positions(recipe)
     if need.flops > MUCH_WORK:
         _announce(f"{what} takes {need}")
 
 
-def check_evaluation(model: ModelConfig, task: Task, lengths: Sequence[int]) -> None:
+def check_evaluation(
+    model: ModelConfig, task: Task, lengths: Sequence[int], device: torch.device = CPU
+) -> None:
     """The same for a measurement at these lengths."""
     longest = max(lengths)
-    need = sequence_need(model, task, longest)
+    need = sequence_need(model, task, longest, device)
     what = f"a sequence of length {longest}"
-    check_fits(need.bytes, what)
+    check_fits(need.bytes, what, free_bytes(device))
     if need.flops > MUCH_WORK:
         _announce(f"{what} takes {need}")
 
 
 def _announce(text: str) -> None:
-    print(f"taskhint: {text}", file=sys.stderr, flush=True)
-
-
-def _available() -> int:
-    return torch.cuda.mem_get_info()[0] if torch.cuda.is_available() else available_bytes()
+    if speaks():
+        print(f"taskhint: {text}", file=sys.stderr, flush=True)
 
 
 def update_need(recipe: Recipe) -> Need:
@@ -117,8 +121,16 @@ def _training_floats(recipe: Recipe, kind: Example) -> float:
     return kept_floats(recipe, kind) - recipe.model.heads * kind.tokens * matrices + mask
 
 
-def sequence_need(model: ModelConfig, task: Task, length: int) -> Need:
-    """Of one test sequence on each thread, without gradients."""
+def sequences_that_fit(model: ModelConfig, task: Task, length: int, device: torch.device) -> int:
+    """How many test sequences a device judges at once."""
+    need = sequence_need(model, task, length, device).bytes
+    tokens = _group(task, length).length
+    fitting = int(FILLED * free_bytes(device) // need)
+    return max(1, min(fitting, MOST_SEQUENCES, MOST_TOKENS // tokens))
+
+
+def sequence_need(model: ModelConfig, task: Task, length: int, device: torch.device = CPU) -> Need:
+    """Of one test sequence, or one on each thread of the CPU, without gradients."""
     group = _group(task, length)
     inner, vocab = model.heads * model.each_head, task.vocab.size
     stream = group.length * (4 * model.width + 4 * inner + 2 * model.mlp_width)
@@ -129,7 +141,8 @@ def sequence_need(model: ModelConfig, task: Task, length: int) -> Need:
     floats = stream + counts + matrix + 2 * group.tail * vocab
     kind = Example(1.0, group.length, group.tail, group.tail)
     work = forward_flops(model, vocab, kind)
-    return Need(torch.get_num_threads() * (FLOAT * floats + mask), work)
+    at_once = torch.get_num_threads() if device.type == "cpu" else 1
+    return Need(at_once * (FLOAT * floats + mask), work)
 
 
 def _plain(model: ModelConfig) -> bool:

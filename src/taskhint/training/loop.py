@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from torch.nn import functional
 from taskhint.data.batch import Batch, make_batch
 from taskhint.data.dataset import Dataset
 from taskhint.recipes import find_recipe
+from taskhint.recipes.optimisers import Divisible
 from taskhint.recipes.recipe import Recipe
 from taskhint.runs import environment
 from taskhint.runs.checkpoint import OPTIMISER, WEIGHTS, Checkpoint
@@ -33,13 +34,15 @@ from taskhint.runs.run import (
     save_checkpoint,
 )
 from taskhint.runs.tensors import described
-from taskhint.system.errors import DivergedError, Interrupted, UserError
+from taskhint.system.devices import Compute, compute, speaks, tf32
+from taskhint.system.errors import DivergedError, Interrupted, LostTeamError, UserError
 from taskhint.system.files import as_path
 from taskhint.system.lock import only_process
 from taskhint.system.progress import Progress
 from taskhint.system.signals import Stop, name
 from taskhint.tasks.random_bits import POSITION_STREAM, Ints, RandomBits
 from taskhint.training.allocator import keep_freed_memory
+from taskhint.training.distributed import Team, joined, told_once
 from taskhint.training.limits import check_training
 
 Report = Callable[[int, float], None]
@@ -51,14 +54,17 @@ def train(
     out: str | os.PathLike[str],
     progress: bool = False,
     report: Report | None = None,
+    device: str = "auto",
+    precision: str = "float32",
     **overrides: Any,
 ) -> Run:
     """Train a recipe (or the pocket recipe of that name) into a directory; go on where the
     directory left off.
 
     Fields of the recipe can be given as keywords: `train("sort/standard", out="a", seed=3,
-    batch_size=512)`. SIGINT and SIGTERM finish the step, save, and raise Interrupted, which is a
-    KeyboardInterrupt.
+    batch_size=512)`. `device` and `precision` are no part of the recipe: a run can go on with
+    others. Processes that torchrun started train together. SIGINT and SIGTERM finish the step,
+    save, and raise Interrupted, which is a KeyboardInterrupt.
     """
     wanted = find_recipe(recipe) if isinstance(recipe, str) else recipe
     if not isinstance(wanted, Recipe):
@@ -69,11 +75,23 @@ def train(
         raise UserError(
             f"model.dtype={wanted.model.dtype} is for constructed models; training is in float32"
         )
-    check_free(path, wanted)  # before the lock leaves a file in a directory that is not ours
-    check_training(wanted)
+    at = compute(device, precision)
+    if speaks():
+        check_free(path, wanted)  # before the lock leaves a file in a directory that is not ours
+    check_training(wanted, at.torch_device)
     before = Untouched(path)
-    with Stop() as stop, only_process(path), before.unless_saved():
-        trainer = Trainer(create(path, wanted), before)
+    with (
+        joined(wanted, at.torch_device) as team,
+        Stop(quiet=team is not None) as stop,
+        told_once(team),
+        ExitStack() as alone,
+    ):
+        run = Run(path, wanted)
+        if team is None or team.leads:
+            alone.enter_context(only_process(path))
+            alone.enter_context(before.unless_saved())
+            run = create(path, wanted)
+        trainer = Trainer(run, before, at, team)
         with Progress(wanted.steps, wanted.name, shown=progress) as bar:
             bar.advance_to(trainer.start)
             trainer.train(report or bar.advance_to, stop)
@@ -81,38 +99,65 @@ def train(
 
 
 class Trainer:
-    def __init__(self, run: Run, before: Untouched | None = None) -> None:
+    """One run at work: alone, or as one of a team of which the first alone touches files."""
+
+    def __init__(
+        self,
+        run: Run,
+        before: Untouched | None = None,
+        at: Compute | None = None,
+        team: Team | None = None,
+    ) -> None:
         recipe = run.recipe
         self.run, self.recipe, self._before = run, recipe, before
-        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        self.decoder = new_decoder(recipe).to(self.device)
+        self.decoder = new_decoder(recipe).on(at or compute())
+        self.device = self.decoder.device
         self.optimiser = recipe.optimiser.at_work(self.decoder, recipe.learning_rate)
-        self.start, self._metrics_start = self._resume()
+        self.team = team
+        self._leads = team is None or team.leads
+        self.start, self._metrics_start = self._resume() if self._leads else (0, MetricsWritten())
+        if team is not None:
+            self._join(team)
         self._done = self.start  # updates made
         self._changing = threading.Lock()  # held while weights change or are saved
 
+    def _join(self, team: Team) -> None:
+        """Go on from what the first process read, and share the work of the optimiser."""
+        weights = dict(self.decoder.named_parameters())
+        self.start = team.share(self.start, weights | self.optimiser.state())
+        if isinstance(self.optimiser, Divisible):
+            self.optimiser.divide(team.divided)
+
     def train(self, report: Report, stop: Stop | None = None) -> None:
-        self.run.tidy(self.start)
+        if self._leads:
+            self.run.tidy(self.start)
         if self.start >= self.recipe.steps:
             return
-        environment.record(self.run.path / "environment.json", self.start, self.recipe)
+        if self._leads:
+            path = self.run.path / "environment.json"
+            environment.record(path, self.start, self.recipe, self._compute())
         keep_freed_memory()
         self.decoder.train()
-        with (
-            without_onednn(),
-            Metrics(self.run.path / "metrics.jsonl", self._metrics_start, self.start) as metrics,
-        ):
-            self._train(report, metrics, stop or Stop())
+        with without_onednn(), tf32(self.decoder.precision), self._metrics() as metrics:
+            try:
+                self._train(report, metrics, stop or Stop())
+                if self.team is not None:
+                    self.team.wait()  # nobody looks for the last checkpoint before it is there
+            except LostTeamError as lost:
+                raise self._left_alone(lost, metrics) from None
 
-    def _train(self, report: Report, metrics: Metrics, stop: Stop) -> None:
-        recipe = self.recipe
+    def _metrics(self) -> AbstractContextManager[Metrics | None]:
+        if not self._leads:
+            return nullcontext()
+        return Metrics(self.run.path / "metrics.jsonl", self._metrics_start, self.start)
+
+    def _train(self, report: Report, metrics: Metrics | None, stop: Stop) -> None:
+        recipe, team = self.recipe, self.team
         stop.overdue = lambda number: self._stop_in_step(number, metrics)
-        for step, batch in _prefetched(
-            lambda step: batch_for(recipe, step), range(self.start, recipe.steps)
-        ):
-            loss = self._update(step, batch, metrics)
+        for step, batch in _prefetched(self._batch, range(self.start, recipe.steps)):
+            loss = self._update(step, batch, metrics, stop)
             done = self._done
-            stopped = stop.number
+            stopped = stop.number if team is None else team.stopped
             if done % recipe.checkpoint_every == 0 or done == recipe.steps or stopped is not None:
                 with self._changing:
                     self._save(done, metrics)
@@ -120,9 +165,25 @@ class Trainer:
             if stopped is not None:
                 raise Interrupted(self._where(done, stopped), stopped)
 
-    def _stop_in_step(self, number: int, metrics: Metrics) -> None:
+    def _batch(self, step: int) -> Batch:
+        batch = batch_for(self.recipe, step)
+        return batch if self.team is None else self.team.part(batch)
+
+    def _left_alone(self, lost: LostTeamError, metrics: Metrics | None) -> LostTeamError:
+        """What to say when another process is gone. The updates that were made are saved."""
+        saved = self.run.checkpoints()
+        if self._done > self.start and not (saved and saved[-1].step == self._done):
+            with self._changing:
+                self._save(self._done, metrics)
+            saved = self.run.checkpoints()
+        at = f"saved at step {saved[-1].step}" if saved else "nothing was saved yet"
+        return LostTeamError(f"{lost}; {at} in {self.run.path}; the same command goes on")
+
+    def _stop_in_step(self, number: int, metrics: Metrics | None) -> None:
         """End the process although an update is on its way: from another thread, and for good."""
         with self._changing:  # no update changes weights any more
+            if not self._leads:
+                os._exit(128 + number)
             if self._done > self.start:
                 self._save(self._done, metrics)
             elif not self.run.checkpoints() and self._before is not None:
@@ -141,35 +202,50 @@ class Trainer:
             "command goes on from there"
         )
 
-    def _update(self, step: int, batch: Batch, metrics: Metrics) -> float:
+    def _update(self, step: int, batch: Batch, metrics: Metrics | None, stop: Stop) -> float:
         recipe = self.recipe
         place, update = recipe.update(step)
         task = recipe.tasks[place]
         batch = batch.to(self.device)
-        loss = functional.cross_entropy(self.decoder(batch, task.kind), batch.targets)
+        loss = functional.cross_entropy(
+            self.decoder(batch, task.kind),
+            batch.targets,
+            reduction="mean" if self.team is None else "sum",
+        )
         (loss * recipe.loss_weight(place, update)).backward()
+        if self.team is not None:
+            loss = self.team.exchange(self.decoder, loss, len(batch.targets), stop.number)
         norm = gradient_norm(self.decoder)
         if not (torch.isfinite(loss) and torch.isfinite(norm)):
             self._fail(step, task.kind, batch, loss, norm)
         factor = schedule(step, recipe.steps, recipe.warmup_steps)
         rate = factor * recipe.learning_rate
         with self._changing:
-            if step % recipe.log_every < recipe.curriculum.period(recipe):
+            if metrics and step % recipe.log_every < recipe.curriculum.period(recipe):
                 metrics.add(step, task.kind, loss.item(), norm.item(), rate)
             self.optimiser.step(factor)
             self._done = step + 1
         return loss.item()
 
+    def _compute(self) -> tuple[str, str, int]:
+        """Kind of device, precision and number of processes."""
+        processes = 1 if self.team is None else self.team.size
+        return self.device.type, self.decoder.precision, processes
+
     def _fail(self, step: int, task: str, batch: Batch, loss: Tensor, norm: Tensor) -> None:
         place = self.run.path / "failures" / f"step-{step:08d}"
-        save_failure(place, task, batch, loss, norm, self.decoder)
+        if self._leads:
+            whole = batch if self.team is None else batch_for(self.recipe, step)
+            save_failure(place, task, whole, loss, norm, self.decoder)
         raise DivergedError(
             f"step {step}: loss {loss.item()}, gradient norm {norm.item()}; stopped before the "
             "update; "
             f"the batch is in {place}"
         )
 
-    def _save(self, step: int, metrics: Metrics) -> None:
+    def _save(self, step: int, metrics: Metrics | None) -> None:
+        if metrics is None:
+            return  # that of the first process writes
         weights = {name: value.detach() for name, value in self.decoder.named_parameters()}
         # An update can overflow although its gradient was finite; such weights must not replace
         # good ones.

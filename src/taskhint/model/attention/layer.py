@@ -22,6 +22,7 @@ from taskhint.model.initial import Draw, LearnedWeights
 from taskhint.model.places import Places
 from taskhint.model.positions import PositionHooks
 from taskhint.model.trace import Keep, keep_nothing
+from taskhint.system.devices import exact_products
 
 
 class Symbols(NamedTuple):
@@ -72,14 +73,32 @@ class Attention(nn.Module):
         the few symbols, and each token takes its symbol's row. It is the same result for far fewer
         products.
         """
-        config = self.config
         w_query, w_rest = self.qkv.split([self.inner, 2 * self.inner])
         asking = places if tail is None else places.select(tail)
-        scale = keep("attention.scale", self._scale(x, asking, tail))
+        with exact_products(x.device):
+            scale = keep("attention.scale", self._scale(x, asking, tail))
         kv = functional.linear(x, w_rest)
         q = functional.linear(
             x if tail is None or symbols is not None else x.index_select(0, tail), w_query
         )
+        with exact_products(x.device):
+            q, kv = q.to(x.dtype), kv.to(x.dtype)
+            found = self._found(q, kv, scale, asking, places, attend, tail, symbols)
+        return self.out(found.flatten(1))
+
+    def _found(
+        self,
+        q: Tensor,
+        kv: Tensor,
+        scale: Tensor,
+        asking: Places,
+        places: Places,
+        attend: Attend,
+        tail: Tensor | None,
+        symbols: Symbols | None,
+    ) -> Tensor:
+        """(M, H, K) what each query position finds: of the tokens' or the symbols' maps."""
+        config = self.config
         if config.qk_norm:
             keys, values = kv.split([self.inner, self.inner], dim=1)
             q, kv = self._unit(q), torch.cat([self._unit(keys), values], dim=1)
@@ -93,13 +112,13 @@ class Attention(nn.Module):
                 table = q.view(-1, *self.shape), kv.view(-1, 2, *self.shape)
                 found = attend_by_counts(*table, scale, tokens, groups, tail is not None)
                 if found is not None:
-                    return self.out(found.flatten(1))
+                    return found
             kv = functional.embedding(tokens, kv)
             q = functional.embedding(tokens if tail is None else tokens[tail], q)
         q, kv = self._turned(
             hooks, q.view(-1, *self.shape), kv.view(-1, 2, *self.shape), variant, scale
         )
-        return self.out(attend(q, kv, scale, variant).flatten(1))
+        return attend(q, kv, scale, variant)
 
     def _scale(self, x: Tensor, asking: Places, tail: Tensor | None) -> Tensor:
         """(M, 1) or (M, H) what logits are multiplied with."""

@@ -32,6 +32,7 @@ from taskhint.model.normaliser import Normaliser, Softmax
 from taskhint.model.places import Places
 
 PAIRS_AT_ONCE = 1 << 18  # pairs of a query and a key for which the general way holds logits
+PAIRS_ON_DEVICE = 1 << 22  # the same where there are no caches to stay in
 LARGEST_MASK = 1 << 24  # entries of the mask that torch's own attention takes at once
 
 
@@ -56,9 +57,9 @@ K).
 """
 
 
-def attend_flat(groups: tuple[Group, ...], *, tail: bool) -> Attend:
+def attend_flat(groups: tuple[Group, ...], *, tail: bool, low: bool = False) -> Attend:
     """Each example attends to itself alone, causally: in the way that suits the device and the
-    lengths best.
+    lengths best; `low`: in bfloat16.
     """
     short = torch.is_grad_enabled() and max(group.length for group in groups) <= LONGEST
 
@@ -73,7 +74,11 @@ def attend_flat(groups: tuple[Group, ...], *, tail: bool) -> Attend:
             return PackedAttention.apply(q, kv, scale, groups, tail)  # type: ignore[no-untyped-call]
         return attend_by_group(q, kv, scale, groups, tail)
 
-    return attend
+    def attend_low(q: Tensor, kv: Tensor, scale: Tensor, variant: Variant) -> Tensor:
+        scaled = (q * scale[:, :, None]).bfloat16()  # the factor itself is not rounded
+        return attend(scaled, kv.bfloat16(), scaled.new_ones(len(q), 1), variant).to(q.dtype)
+
+    return attend_low if low else attend
 
 
 def attend_by_group(
@@ -146,7 +151,8 @@ def attend_in_blocks(
     the length.
     """
     rows, keys = len(q), k.shape[2]
-    if rows > 1 and rows * keys > PAIRS_AT_ONCE:
+    at_once = PAIRS_AT_ONCE if q.device.type == "cpu" else PAIRS_ON_DEVICE
+    if rows > 1 and rows * keys > at_once:
         query_ids, key_ids = (of.expand(rows, -1, -1, -1) for of in ids)
         halves = (slice(None, rows // 2), slice(rows // 2, None))
         return torch.cat(
@@ -156,7 +162,7 @@ def attend_in_blocks(
             ]
         )
     found = []
-    for asking, end in query_blocks(q.shape[2], keys, max(1, PAIRS_AT_ONCE // (rows * keys))):
+    for asking, end in query_blocks(q.shape[2], keys, max(1, at_once // (rows * keys))):
         some = q[:, :, asking], k[:, :, :end], v[:, :, :end]
         found.append(attend_general(*some, variant, ids[0][:, :, asking], ids[1][..., :end])[0])
     return torch.cat(found, dim=2) if len(found) > 1 else found[0]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from taskhint.model.positions import scheme
 from taskhint.model.positions.scheme import PositionHooks, Positions
 from taskhint.model.weights import Weight
 from taskhint.system.errors import UserError
@@ -49,7 +50,7 @@ class _Table(PositionHooks):
     def add(self, x: Tensor, places: Places) -> Tensor:
         from torch.nn import functional
 
-        longest = int(places.ids.max()) + 1
+        longest = scheme.largest(places.ids) + 1
         if longest > len(self.table):
             raise UserError(
                 f"place {longest} of a sequence is beyond the {len(self.table)} learned "

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from taskhint.model.positions import scheme
 from taskhint.model.positions.absolute import Learned
 from taskhint.model.positions.rotary import Rope
 from taskhint.model.positions.scheme import PositionHooks, Positions
@@ -88,7 +89,7 @@ class Randomised(Inner):
         return np.sort(bits.distinct(self.span, length), axis=1)
 
     def test_ids(self, index: Tensor, sequence: Tensor) -> Tensor:
-        self._check_room(int(sequence.max()))
+        self._check_room(scheme.largest(sequence))
         return (index + 1) * (self.span + 1) // (sequence + 1) - 1
 
     def _check_room(self, length: int) -> None:

@@ -55,6 +55,11 @@ class PositionHooks:
         return any(getattr(cls, name) is not getattr(PositionHooks, name) for name in names)
 
 
+def largest(numbers: Tensor) -> int:
+    """The largest number: the one value that a scheme may need off the device; 0 on `meta`."""
+    return 0 if numbers.is_meta else int(numbers.max())
+
+
 @dataclass(frozen=True)
 class Positions(Family, PositionHooks):
     """A positional encoding. Derive from it, name a `kind`, override the hooks that are needed.
