@@ -22,6 +22,8 @@ ROOMS = [
     "experiments",
     "sweeps",
     "report",
+    "ecosystem",
+    "hf",
     "explore",
     "cli",
 ]

@@ -10,6 +10,8 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from keyword import iskeyword
+from types import ModuleType
 
 import taskhint
 from taskhint.cli.arguments import Parser
@@ -23,7 +25,8 @@ COMMANDS = {
     "train": "train a recipe; goes on where DIR left off, if it holds that recipe's run",
     "evaluate": "full-sequence accuracy of a run by length, with 95% intervals",
     "solve": "the model's answer to an input",
-    "export": "copy a run's weights and recipe without the optimiser's state",
+    "export": "copy a run's weights and recipe, as a run or for transformers",
+    "import": "a run of a model that was exported for transformers",
     "construct": "write a model that sorts by construction, as a run like any other",
     "probe": "look inside runs: bases, projections, mechanisms, attention, first errors",
     "explore": "a page that shows models thinking, token by token, and lets you intervene",
@@ -66,7 +69,7 @@ def _run(arguments: Sequence[str] | None) -> None:
     chosen = _parser().parse_args(arguments)
     if chosen.command not in COMMANDS:
         raise UserError(f"unknown command {chosen.command!r}; {nearest(chosen.command, COMMANDS)}")
-    command = import_module(f"taskhint.cli.{chosen.command}")
+    command = _module(chosen.command)
     options = _command_parser(chosen.command).parse_intermixed_args(chosen.words)
     import_all(options.imports)
     command.run(options)
@@ -115,9 +118,14 @@ def _parser() -> Parser:
     return parser
 
 
+def _module(command: str) -> ModuleType:
+    """The file of a command; one whose name is a word of Python ends in _."""
+    return import_module(f"taskhint.cli.{command}{'_' if iskeyword(command) else ''}")
+
+
 def _command_parser(name: str) -> Parser:
     """What a command takes; `--import` is the same for all of them."""
-    command = import_module(f"taskhint.cli.{name}")
+    command = _module(name)
     about = COMMANDS[name]
     parser = Parser(
         prog=f"taskhint {name}",

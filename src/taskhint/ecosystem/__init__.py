@@ -1,0 +1,1 @@
+"""Models in other libraries: transformers, TransformerLens, nnsight."""

@@ -1,0 +1,97 @@
+"""Small models of every kind, for the tests of other libraries."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from taskhint.construct import construct
+from taskhint.model.config import ModelConfig
+from taskhint.model.decoder import Decoder
+from taskhint.recipes import find_recipe
+from taskhint.recipes.recipe import Hint, Recipe
+from taskhint.runs.run import Run, create, save_checkpoint
+from taskhint.tasks import Increment, Sort
+from taskhint.tasks.random_bits import TEST_STREAM, RandomBits
+from taskhint.tasks.task import Task, hints_for
+
+BASE = ModelConfig(width=16, heads=2, depth=2, mlp_width=8)
+SORT = Sort(symbols=12)
+INCREMENT = Increment(nines=0.5)
+INNER = {"kind": "coupling", "scheme": "windows"}
+
+# The twelve models that must agree; `task` is increment where the scheme is meant for it.
+TWELVE: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "tempered": {"temperature": "log-visible"},
+    "qk-norm": {"temperature": "log-input", "qk_norm": True},
+    "mirror": {"positions": "mirror", "temperature": "log-visible", "task": INCREMENT},
+    "rope": {"positions": "rope", "temperature": "log-n"},
+    "alibi": {"positions": "alibi", "temperature": "ssmax", "norm": "after"},
+    "t5": {"positions": "t5", "normaliser": "entmax15", "temperature": "adaptive"},
+    "fire": {"positions": "fire", "norm": "none"},
+    "randomised": {"positions": "randomised", "temperature": "log-sequence"},
+    "coupling": {"positions": "coupling", "task": INCREMENT, "hints": True},
+    "abacus": {"positions": "abacus", "task": INCREMENT, "mlp_width": 0},
+    "hinted": {"temperature": "log-visible", "hints": True},
+}
+
+
+def recipe_of(task: Task = SORT, hints: bool = False, **model: Any) -> Recipe:
+    found = tuple(Hint(kind(**_same(task, kind))) for kind in hints_for(task.kind).values())
+    base = find_recipe("sort/tempered")
+    return replace(base, task=task, hints=found if hints else (), model=replace(BASE, **model))
+
+
+def _same(task: Task, kind: type[Task]) -> dict[str, Any]:
+    return {"symbols": task.vocab.symbols} if "symbols" in kind.__dataclass_fields__ else {}
+
+
+def shaken(decoder: Decoder) -> Decoder:
+    """Everything away from where it starts, so that each weight matters."""
+    decoder.initialise(1)
+    generator = torch.Generator().manual_seed(2)
+    with torch.no_grad():
+        for value in decoder.parameters():
+            value.add_(0.2 * torch.randn(value.shape, generator=generator))
+    return decoder.eval()
+
+
+def run_of(path: Path, recipe: Recipe) -> Run:
+    decoder = shaken(Decoder(recipe.model, recipe.task.vocab.size, recipe.tasks))
+    run = create(path, recipe)
+    save_checkpoint(run, 7, dict(decoder.named_parameters()), {})
+    return run
+
+
+def run_named(name: str, path: Path) -> Run:
+    if name == "constructed":
+        return construct(path, 8, 20)
+    return run_of(path, recipe_of(**TWELVE[name]))
+
+
+def sequences(task: Task, lengths: tuple[int, ...], count: int = 2) -> list[list[int]]:
+    """Prompts with their answers, of several lengths."""
+    rows = []
+    for length in lengths:
+        made = task.make(RandomBits(3, TEST_STREAM, 100 * length + np.arange(count)), length)
+        pairs = zip(made.tokens.tolist(), made.sizes.tolist(), strict=True)
+        rows += [row[:size] for row, size in pairs]
+    return rows
+
+
+def padded(rows: list[list[int]], pad: int, side: str) -> tuple[Tensor, Tensor]:
+    """(B, T) tokens and mask."""
+    width = max(map(len, rows))
+    tokens, mask = [], []
+    for row in rows:
+        fill, real = [pad] * (width - len(row)), [1] * len(row)
+        none = [0] * len(fill)
+        tokens.append(fill + row if side == "left" else row + fill)
+        mask.append(none + real if side == "left" else real + none)
+    return torch.tensor(tokens), torch.tensor(mask)
