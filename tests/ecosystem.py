@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 from torch import Tensor
 
@@ -40,6 +42,15 @@ TWELVE: dict[str, dict[str, Any]] = {
     "abacus": {"positions": "abacus", "task": INCREMENT, "mlp_width": 0},
     "hinted": {"temperature": "log-visible", "hints": True},
 }
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Two threads are slower than one for models so small. A module of tests imports it."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 def recipe_of(task: Task = SORT, hints: bool = False, **model: Any) -> Recipe:

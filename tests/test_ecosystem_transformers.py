@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from taskhint.tasks.task import Task
 from tests.ecosystem import (
     INCREMENT,
     TWELVE,
+    one_thread,
     padded,
     recipe_of,
     run_named,
@@ -32,18 +32,11 @@ from tests.ecosystem import (
     sequences,
 )
 
+__all__ = ["one_thread"]
+
 
 def assert_near(found: Tensor, wanted: Tensor) -> None:
     torch.testing.assert_close(found, wanted, atol=1e-5, rtol=1e-5)
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Two threads for so small models are slower than one."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def loaded(run: Run, path: Path) -> Any:

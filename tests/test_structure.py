@@ -24,6 +24,7 @@ ROOMS = [
     "report",
     "ecosystem",
     "hf",
+    "lens",
     "explore",
     "cli",
 ]

@@ -32,6 +32,7 @@ CODE = ("configuration_taskhint.py", "modeling_taskhint.py", "schemes_taskhint.p
 MODEL_TYPE = "taskhint"
 LARGEST_COUPLING = 16  # tokens of an answer that share a place
 PARTS = ("q", "k", "v")
+UNKNOWN = "<unknown>"
 
 
 def export_transformers(run: Run, out: Path) -> Path:
@@ -199,19 +200,22 @@ def _check_out(out: Path) -> None:
 
 
 def _tokenizer(vocab: Vocab) -> dict[str, bytes]:
-    """Files of a tokenizer that takes words between spaces: "5 17 43 ⊥"."""
-    words = vocab.words(range(vocab.size))
-    marks = [
-        {"id": vocab.mark(name), "content": name, "single_word": False, "lstrip": False}
-        | {"rstrip": False, "normalized": False, "special": name == PAD}
-        for name in vocab.marks
-        if name == PAD
-    ]
+    """Files of a tokenizer that takes words between spaces: "5 17 43 ⊥".
+
+    Any other word gets an id that the model has no vector for, and refuses.
+    """
+    words = [*vocab.words(range(vocab.size)), UNKNOWN]
+    pads = [word for word in words if word == PAD]
+    added = {"single_word": False, "lstrip": False, "rstrip": False}
     tokenizer = {
         "version": "1.0",
         "truncation": None,
         "padding": None,
-        "added_tokens": marks,
+        "added_tokens": [
+            {"id": words.index(word), "content": word, **added}
+            | {"normalized": False, "special": True}
+            for word in (*pads, UNKNOWN)
+        ],
         "normalizer": None,
         "pre_tokenizer": {"type": "WhitespaceSplit"},
         "post_processor": None,
@@ -219,7 +223,7 @@ def _tokenizer(vocab: Vocab) -> dict[str, bytes]:
         "model": {
             "type": "WordLevel",
             "vocab": {word: number for number, word in enumerate(words)},
-            "unk_token": "unknown symbol",
+            "unk_token": UNKNOWN,
         },
     }
     settings = {
@@ -227,7 +231,8 @@ def _tokenizer(vocab: Vocab) -> dict[str, bytes]:
         "model_max_length": 1 << 30,
         "padding_side": "left",
         "clean_up_tokenization_spaces": False,
-        **({"pad_token": PAD} if PAD in vocab.marks else {}),
+        "unk_token": UNKNOWN,
+        **({"pad_token": PAD} if pads else {}),
     }
     return {
         "tokenizer.json": json_bytes(tokenizer),

@@ -105,6 +105,7 @@ class TaskhintBlock(nn.Module):
         super().__init__()
         self.before_attention = _norm(config, "before")
         self.attention = TaskhintAttention(config, layer)
+        self.after_attention = nn.Identity()  # to look at the stream there, or to edit it
         if config.intermediate_size:
             self.before_mlp = _norm(config, "before")
             self.mlp = TaskhintMlp(config)
@@ -119,7 +120,8 @@ class TaskhintBlock(nn.Module):
         kept: list[Tensor] | None = None,
     ) -> Tensor:
         x = hidden_states
-        x = x + self.attention(self.before_attention(x), places, shared, cache, kept)
+        gathered = self.attention(self.before_attention(x), places, shared, cache, kept)
+        x = self.after_attention(x + gathered)
         if hasattr(self, "mlp"):
             x = x + self.mlp(self.before_mlp(x))
         return self.after(x)
@@ -193,6 +195,8 @@ class TaskhintForCausalLM(PreTrainedModel, GenerationMixin):  # type: ignore[mis
         so that `generate` is right with padding on either side.
         """
         name = self._head(head)
+        if int(input_ids.max()) >= self.config.vocab_size:
+            raise ValueError("the input has a word that is no symbol of this model")
         cache = past_key_values
         if cache is None and use_cache:
             cache = DynamicCache(config=self.config)

@@ -1,0 +1,28 @@
+"""`import taskhint.lens` makes `TransformerBridge.boot_transformers` take exported models.
+
+The entry point alone is enough for `build_bridge_from_module`. `boot_transformers` of
+TransformerLens 4.3 looks up an architecture's name before it looks for entry points, in a
+dictionary that only has its own.
+"""
+
+from __future__ import annotations
+
+from taskhint.system.errors import UserError
+
+try:
+    from transformer_lens.factories import architecture_adapter_factory as factory
+except ImportError:
+    raise UserError(
+        "taskhint.lens needs the package transformer-lens; "
+        "install it with: pip install 'taskhint[lens]'"
+    ) from None
+
+from taskhint.ecosystem.lens import LENS_NAMES, TaskhintArchitectureAdapter, lens_name
+
+__all__ = ["LENS_NAMES", "TaskhintArchitectureAdapter", "lens_name"]
+
+NAME = "TaskhintForCausalLM"
+
+factory.ArchitectureAdapterFactory.discover_entry_points()
+factory.ArchitectureAdapterFactory.register_adapter(NAME, TaskhintArchitectureAdapter)
+factory.SUPPORTED_ARCHITECTURES.setdefault(NAME, TaskhintArchitectureAdapter)
