@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from taskhint.data.batch import make_batch as make_batch
     from taskhint.data.dataset import Dataset as Dataset
     from taskhint.evaluation.exact import evaluate as evaluate
+    from taskhint.evaluation.reach import reach as reach
     from taskhint.experiments.arm import Arm as Arm
     from taskhint.experiments.claims import AtLeast as AtLeast
     from taskhint.experiments.claims import AtMost as AtMost
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from taskhint.recipes.recipe import Hint as Hint
     from taskhint.recipes.recipe import Recipe as Recipe
     from taskhint.runs.curve import LengthCurve as LengthCurve
+    from taskhint.runs.reach import Reach as Reach
     from taskhint.runs.run import Run as Run
     from taskhint.runs.run import load as load
     from taskhint.system.errors import UserError as UserError
@@ -89,6 +91,7 @@ _NAMES = {
     "taskhint.data.dataset": ("Dataset",),
     "taskhint.runs.curve": ("LengthCurve",),
     "taskhint.evaluation.exact": ("evaluate",),
+    "taskhint.evaluation.reach": ("reach",),
     "taskhint.experiments.arm": ("Arm",),
     "taskhint.experiments.claims": ("AtLeast", "AtMost", "Better", "NotBetter"),
     "taskhint.experiments.experiment": ("Experiment", "Panel"),
@@ -115,6 +118,7 @@ _NAMES = {
     "taskhint.recipes.curriculum": ("Alternate", "Curriculum", "Grow", "Prime", "Update"),
     "taskhint.recipes.optimisers": ("Adam", "Muon", "Optimiser"),
     "taskhint.recipes.recipe": ("Hint", "Recipe"),
+    "taskhint.runs.reach": ("Reach",),
     "taskhint.runs.run": ("Run", "load"),
     "taskhint.system.errors": ("UserError",),
     "taskhint.tasks": (

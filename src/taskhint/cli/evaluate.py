@@ -1,9 +1,13 @@
-"""`taskhint evaluate`: accuracy by length. The table is printed before anything is saved."""
+"""`taskhint evaluate`: accuracy by length, or how far a run reaches. Results are printed before
+anything is saved.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
+from typing import TYPE_CHECKING
 
 from taskhint.cli.arguments import (
     Parser,
@@ -14,6 +18,12 @@ from taskhint.cli.arguments import (
     use_threads,
     whole,
 )
+from taskhint.system.errors import UserError
+from taskhint.system.settings import to_json
+
+if TYPE_CHECKING:
+    from taskhint.runs.curve import Score
+    from taskhint.runs.run import Run
 
 EXAMPLE = (
     "taskhint evaluate runs/tempered --lengths 20-100:20 --examples 10000 --distribution rep:3"
@@ -22,7 +32,20 @@ EXAMPLE = (
 
 def add_arguments(parser: Parser) -> None:
     add_run(parser)
-    add_lengths(parser, "input lengths", required=True)
+    add_lengths(parser, "input lengths")
+    parser.add_argument(
+        "--reach",
+        type=share,
+        metavar="SHARE",
+        help="instead of --lengths: the longest length with this share right, as in 0.99, found "
+        "by doubling and halving",
+    )
+    parser.add_argument(
+        "--longest",
+        type=whole,
+        metavar="N",
+        help="with --reach: look no further (default: 50 times the longest of training)",
+    )
     parser.add_argument(
         "--examples",
         type=whole,
@@ -46,13 +69,34 @@ def add_arguments(parser: Parser) -> None:
     add_device(parser)
 
 
+def share(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise UserError(f"--reach {text:.40} is not a number in 0..1, as 0.99") from None
+
+
 def run(options: argparse.Namespace) -> None:
+    if (options.lengths is None) == (options.reach is None):
+        raise UserError("give --lengths, or --reach with a share such as 0.99")
+    if options.longest is not None and options.reach is None:
+        raise UserError("--longest goes with --reach")
+    if options.edit_distance and options.reach is not None:
+        raise UserError("--edit-distance goes with --lengths, not with --reach")
     use_threads(options)
-    from taskhint.evaluation.exact import evaluate
-    from taskhint.runs.curve import curve_table, save_curve
     from taskhint.runs.run import load
 
     run = load(options.run_dir, options.device, options.precision)
+    if options.reach is None:
+        show_curve(run, options)
+    else:
+        show_reach(run, options)
+
+
+def show_curve(run: Run, options: argparse.Namespace) -> None:
+    from taskhint.evaluation.exact import evaluate
+    from taskhint.runs.curve import curve_table, save_curve
+
     curve = evaluate(
         run,
         options.lengths,
@@ -66,3 +110,35 @@ def run(options: argparse.Namespace) -> None:
     print(text, end="", flush=True)
     if not options.no_save:
         save_curve(run.path, curve)
+
+
+def show_reach(run: Run, options: argparse.Namespace) -> None:
+    from taskhint.evaluation.exact import curve_of
+    from taskhint.evaluation.reach import reach
+    from taskhint.runs.curve import curve_table, save_curve
+    from taskhint.runs.reach import save_reach
+
+    scores: dict[int, Score] = {}
+
+    def report(length: int, score: Score) -> None:
+        scores[length] = score
+        print(f"length {length}: {100 * score.accuracy:.2f}%", file=sys.stderr, flush=True)
+
+    found = reach(
+        run,
+        options.reach,
+        options.longest,
+        options.examples,
+        options.distribution,
+        save=False,
+        report=report,
+    )
+    curve = curve_of(run, options.distribution, scores)
+    if options.json:
+        print(json.dumps({"reach": to_json(found), "curve": curve.to_json()}, indent=2))
+    else:
+        print(f"{curve_table(curve)}{found}")
+    sys.stdout.flush()
+    if not options.no_save:
+        save_curve(run.path, curve)
+        save_reach(run.path, curve.step, curve.distribution, found)

@@ -65,11 +65,7 @@ def evaluate(
     """
     run = (run if isinstance(run, Run) else load(run)).chosen(device, precision)
     lengths = _checked_lengths(lengths)
-    examples = conform(int, examples, "examples")
-    if examples < 1:
-        raise UserError(f"--examples {examples} is too few; at least 1")
-    if examples > MAX_TEST_EXAMPLES:
-        raise UserError(f"--examples {examples} is too many; at most {MAX_TEST_EXAMPLES}")
+    examples = check_examples(examples)
     task = run.task.for_test(distribution)
     check_evaluation(run.recipe.model, task, lengths, run.model.device)
     bar = Progress(
@@ -82,18 +78,33 @@ def evaluate(
                 run.model, task, run.recipe.seed, length, examples, edit_distance, bar
             )
             bar.base += examples
-    curve = LengthCurve(
+    curve = curve_of(run, distribution, scores)
+    if save:
+        save_curve(run.path, curve)
+    return curve
+
+
+def curve_of(run: Run, distribution: str, scores: dict[int, Score]) -> LengthCurve:
+    """What was measured of a run's newest checkpoint."""
+    return LengthCurve(
         run=str(run.path),
         recipe=run.recipe.name,
-        task=task.kind,
+        task=run.task.kind,
         distribution=distribution,
         seed=run.recipe.seed,
         step=run.checkpoint.step,
         scores=scores,
     )
-    if save:
-        save_curve(run.path, curve)
-    return curve
+
+
+def check_examples(examples: int) -> int:
+    """How many test sequences of each length, if that is possible."""
+    examples = conform(int, examples, "examples")
+    if examples < 1:
+        raise UserError(f"--examples {examples} is too few; at least 1")
+    if examples > MAX_TEST_EXAMPLES:
+        raise UserError(f"--examples {examples} is too many; at most {MAX_TEST_EXAMPLES}")
+    return examples
 
 
 def _checked_lengths(lengths: Iterable[int]) -> tuple[int, ...]:

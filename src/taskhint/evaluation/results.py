@@ -4,7 +4,7 @@ A file NAME.runs.json has one recipe and, by seed, what the directories of its r
 weights and metrics:
 
     {"recipe": …, "seeds": {"0": {"step": …, "curves": {"uniform": {"20": {"examples": …,
-     "right": …}}}, "mechanisms": …, "environment": …}}}
+     "right": …}}}, "mechanisms": …, "reaches": …, "environment": …}}}
 
 Nothing here reads a model or imports torch.
 """
@@ -18,6 +18,7 @@ from typing import Any
 
 from taskhint.recipes.recipe import Recipe
 from taskhint.runs.curve import LengthCurve, load_curves
+from taskhint.runs.reach import KeptReaches, load_reaches
 from taskhint.runs.shares import KeptShares, load_shares
 from taskhint.system.errors import UserError, warn
 from taskhint.system.files import read_json
@@ -28,14 +29,15 @@ PACKED = ".runs.json"
 
 @dataclass(frozen=True)
 class Result:
-    """What is kept of one run: the curves of its newest evaluated checkpoint by distribution, and
-    the shares of its mechanisms.
+    """What is kept of one run: the curves of its newest evaluated checkpoint by distribution, the
+    shares of its mechanisms, and how far it reaches.
     """
 
     path: Path  # of the run's directory, or of the file
     recipe: Recipe
     curves: dict[str, LengthCurve]
     mechanisms: KeptShares
+    reaches: KeptReaches = KeptReaches()
 
     @property
     def family(self) -> str:
@@ -60,7 +62,12 @@ class Result:
             for name, curve in newer.curves.items()
         }
         shares = newer.mechanisms.merged(older.mechanisms)
-        return replace(newer, curves={**older.curves, **curves}, mechanisms=shares)
+        return replace(
+            newer,
+            curves={**older.curves, **curves},
+            mechanisms=shares,
+            reaches=newer.reaches.merged(older.reaches),
+        )
 
 
 Reader = Callable[[Path], list[Result]]
@@ -102,7 +109,7 @@ def _readers(place: Path) -> list[tuple[Path, Reader]]:
 def read_run(path: Path) -> list[Result]:
     recipe = Recipe.from_json(read_json(path / "recipe.json"), f"{path}/recipe.json")
     curves = {curve.distribution: curve for curve in load_curves(path)}
-    return [Result(path, recipe, curves, load_shares(path))]
+    return [Result(path, recipe, curves, load_shares(path), load_reaches(path))]
 
 
 def read_packed(path: Path) -> list[Result]:
@@ -134,7 +141,9 @@ def _unpacked(path: Path, recipe: Recipe, kept: Any) -> Result:
     }
     mechanisms = kept.get("mechanisms")
     shares = KeptShares() if mechanisms is None else KeptShares.from_json(mechanisms, where)
-    return Result(path, recipe, curves, shares)
+    reaches = kept.get("reaches")
+    far = KeptReaches() if reaches is None else KeptReaches.from_json(reaches, where)
+    return Result(path, recipe, curves, shares, far)
 
 
 def packed(results: Iterable[Result], environments: dict[int, Any]) -> dict[str, Any]:
@@ -147,6 +156,8 @@ def packed(results: Iterable[Result], environments: dict[int, Any]) -> dict[str,
         seeds[seed] = {"step": result.step, "curves": curves}
         if result.mechanisms.shares:
             seeds[seed]["mechanisms"] = to_json(result.mechanisms)
+        if result.reaches.found:
+            seeds[seed]["reaches"] = to_json(result.reaches)
         if seed in environments:
             seeds[seed]["environment"] = environments[seed]
     return {"recipe": to_json(recipe), "seeds": {str(seed): kept for seed, kept in seeds.items()}}
