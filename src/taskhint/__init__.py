@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from taskhint.experiments.claims import NotBetter as NotBetter
     from taskhint.experiments.experiment import Experiment as Experiment
     from taskhint.experiments.experiment import Panel as Panel
+    from taskhint.experiments.experiment import Published as Published
     from taskhint.experiments.quantity import Quantity as Quantity
     from taskhint.model.config import ModelConfig as ModelConfig
     from taskhint.model.decoder import Decoder as Decoder
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
     from taskhint.tasks import ArrayTask as ArrayTask
     from taskhint.tasks import Copies as Copies
     from taskhint.tasks import Distinct as Distinct
+    from taskhint.tasks import DistinctNear as DistinctNear
     from taskhint.tasks import EvenLengths as EvenLengths
     from taskhint.tasks import Examples as Examples
     from taskhint.tasks import Inputs as Inputs
@@ -94,7 +96,7 @@ _NAMES = {
     "taskhint.evaluation.reach": ("reach",),
     "taskhint.experiments.arm": ("Arm",),
     "taskhint.experiments.claims": ("AtLeast", "AtMost", "Better", "NotBetter"),
-    "taskhint.experiments.experiment": ("Experiment", "Panel"),
+    "taskhint.experiments.experiment": ("Experiment", "Panel", "Published"),
     "taskhint.experiments.quantity": ("Quantity",),
     "taskhint.model.config": ("ModelConfig",),
     "taskhint.model.decoder": ("Decoder",),
@@ -125,6 +127,7 @@ _NAMES = {
         "ArrayTask",
         "Copies",
         "Distinct",
+        "DistinctNear",
         "EvenLengths",
         "Examples",
         "Inputs",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from taskhint.experiments.experiment import Experiment
-from taskhint.experiments.ours import best, hints
+from taskhint.experiments.ours import best, hints, peers
 from taskhint.experiments.paper import increment, sort
 from taskhint.system.errors import UserError, nearest
 from taskhint.system.plugins import imported_modules
@@ -15,6 +15,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         *best.EXPERIMENTS,
         *increment.EXPERIMENTS,
         *hints.EXPERIMENTS,
+        *peers.EXPERIMENTS,
     )
 }
 

@@ -46,19 +46,21 @@ class Panel(Settings):
 
 @dataclass(frozen=True)
 class Published:
-    """A number that the paper prints, in percent. `bound`: it is an upper bound."""
+    """A number that the paper, or a peer, prints, in percent. `bound`: it is an upper bound."""
 
     arm: Arm
     length: int
     percent: float
     bound: bool = False
     distribution: str = "uniform"
+    quantity: Quantity = ACCURACY
 
 
 @dataclass(frozen=True)
 class Experiment:
     """`examples` is how many test sequences there are of each length. `of_paper`: what it claims
-    is what the paper says.
+    is what the paper says. `peer` is whose numbers are printed beside ours, if not the paper's;
+    `note` is what a reader has to know before any result is there, such as where budgets differ.
     """
 
     name: str
@@ -70,6 +72,8 @@ class Experiment:
     published: Sequence[Published] = ()
     examples: int = 1000
     of_paper: bool = False
+    peer: str = ""
+    note: str = ""
 
     def __post_init__(self) -> None:
         for name in ("arms", "lengths", "panels", "claims", "published"):
@@ -112,12 +116,9 @@ class Experiment:
 
     def printed(self, arm: Arm, panel: Panel) -> dict[int, Published]:
         """What the paper prints of an arm in a panel, by length."""
-        if panel.quantity != ACCURACY:
-            return {}
+        wanted = (arm, panel.distribution, panel.quantity)
         return {
-            p.length: p
-            for p in self.published
-            if (p.arm, p.distribution) == (arm, panel.distribution)
+            p.length: p for p in self.published if (p.arm, p.distribution, p.quantity) == wanted
         }
 
     @property

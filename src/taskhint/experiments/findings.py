@@ -82,8 +82,8 @@ def find_all(
         keys = {arm: arm.at(scale).change(seed=0).fingerprint() for arm in experiment.arms}
         runs = {arm: tuple(families.get(key, ())) for arm, key in keys.items()}
         if any(runs.values()):
-            remark = (remarks or {}).get(experiment.name, "")
-            findings.append(_finding(experiment, scale, runs, remark))
+            remark = (experiment.note, (remarks or {}).get(experiment.name, ""))
+            findings.append(_finding(experiment, scale, runs, " ".join(filter(None, remark))))
     return findings
 
 

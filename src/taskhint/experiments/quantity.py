@@ -69,6 +69,31 @@ class Accuracy(Quantity):
 
 
 @dataclass(frozen=True)
+class BandAccuracy(Accuracy):
+    """Sequences without an error in a band of lengths: of those that end at a multiple of `width`,
+    the mean over the lengths that were measured.
+    """
+
+    kind: ClassVar[str] = "band-accuracy"
+
+    name: str = "accuracy over the band of lengths"
+    width: int = 50
+
+    def read(self, result: Result, distribution: str, length: int) -> Measured | None:
+        if length % self.width:
+            return None
+        found = [
+            one
+            for n in range(length - self.width + 1, length + 1)
+            if (one := ACCURACY.read(result, distribution, n)) is not None
+        ]
+        if not found:
+            return None
+        mean = sum(one.mean for one in found) / len(found)
+        return Measured(mean, sum(one.sequences for one in found))
+
+
+@dataclass(frozen=True)
 class EditDistance(Quantity):
     """Between the right answer and the model's, in tokens."""
 

@@ -106,7 +106,9 @@ def printed_rows(
         n: f"{'under ' if published.bound else ''}{published.percent:g}"
         for n, published in finding.panels[panel].published[arm].items()
     }
-    return [[IN_THE_PAPER, *(numbers.get(n, "") for n in lengths)]] if numbers else []
+    peer = finding.experiment.peer
+    label = f"… published by {peer}" if peer else IN_THE_PAPER
+    return [[label, *(numbers.get(n, "") for n in lengths)]] if numbers else []
 
 
 def finding_text(finding: Finding) -> str:
@@ -122,4 +124,5 @@ def finding_text(finding: Finding) -> str:
             rows.append([arm.label, *means])
             rows += printed_rows(finding, panel, arm, lengths)
         text += f"{panel.title}\n{text_table(['', *(str(n) for n in lengths)], rows)}"
-    return text + "".join(f"  {o.text}: {WORDS[o.holds]}\n" for o in finding.outcomes)
+    text += "".join(f"  {o.text}: {WORDS[o.holds]}\n" for o in finding.outcomes)
+    return text + (f"{finding.experiment.note}\n" if finding.experiment.note else "")

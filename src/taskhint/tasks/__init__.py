@@ -12,7 +12,7 @@ from taskhint.tasks.counting import CountUp, Mode
 from taskhint.tasks.dyck import Dyck
 from taskhint.tasks.flip_flop import FlipFlop
 from taskhint.tasks.increment import Carry, Increment
-from taskhint.tasks.inputs import Copies, Distinct, Inputs, Mixture
+from taskhint.tasks.inputs import Copies, Distinct, DistinctNear, Inputs, Mixture
 from taskhint.tasks.lengths import Cut, EvenLengths, Lengths, Primed, Skewed
 from taskhint.tasks.multiplication import Multiplication, MultiplicationScratchpad
 from taskhint.tasks.recall import Recall
@@ -33,6 +33,7 @@ __all__ = [
     "CountUp",
     "Cut",
     "Distinct",
+    "DistinctNear",
     "Dyck",
     "EvenLengths",
     "Examples",

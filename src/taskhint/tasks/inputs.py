@@ -112,10 +112,43 @@ class Distinct(Inputs):
 
     def draw(self, bits: RandomBits, symbols: int, n: int) -> Ints:
         if n > symbols:
-            raise UserError(
-                f"there are no {n} distinct inputs among {symbols} symbols; shorten the input"
-            )
+            raise self.too_many(symbols, n)
         return bits.distinct(symbols, n)
+
+    @staticmethod
+    def too_many(symbols: int, n: int) -> UserError:
+        return UserError(
+            f"there are no {n} distinct inputs among {symbols} symbols; shorten the input"
+        )
+
+
+@dataclass(frozen=True)
+class DistinctNear(Inputs):
+    """No symbol twice; a share `near` of the sequences draws from neighbouring symbols.
+
+    Those are n to all symbols without a gap, each number and place equally likely. Long sequences
+    of distinct symbols are dense, short ones are not: as `near` of `mixture`, this shows what that
+    is like without a long one.
+    """
+
+    kind: ClassVar[str] = "distinct-near"
+
+    near: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.near <= 1.0:
+            raise UserError(f"near={self.near} is not in 0..1")
+
+    def draw(self, bits: RandomBits, symbols: int, n: int) -> Ints:
+        if n > symbols:
+            raise Distinct.too_many(symbols, n)
+        close = bits.chance(self.near)
+        size = np.where(close, n + bits.integers(symbols - n + 1, 1)[:, 0], symbols)[:, None]
+        first = bits.integers(symbols - size + 1, 1)
+        place = np.arange(symbols)
+        order = bits.words(symbols)
+        order[(place < first) | (place >= first + size)] = np.iinfo(np.uint64).max
+        return np.argsort(order, axis=1, kind="stable")[:, :n]
 
 
 UNIFORM = Mixture(repetition=0.0)
