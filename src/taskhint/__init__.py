@@ -66,7 +66,9 @@ if TYPE_CHECKING:
     from taskhint.runs.reach import Reach as Reach
     from taskhint.runs.run import Run as Run
     from taskhint.runs.run import load as load
+    from taskhint.sweeps.choose import choose as choose
     from taskhint.system.errors import UserError as UserError
+    from taskhint.system.ranks import rank_correlation as rank_correlation
     from taskhint.tasks import ArrayTask as ArrayTask
     from taskhint.tasks import Copies as Copies
     from taskhint.tasks import Distinct as Distinct
@@ -122,7 +124,9 @@ _NAMES = {
     "taskhint.recipes.recipe": ("Hint", "Recipe"),
     "taskhint.runs.reach": ("Reach",),
     "taskhint.runs.run": ("Run", "load"),
+    "taskhint.sweeps.choose": ("choose",),
     "taskhint.system.errors": ("UserError",),
+    "taskhint.system.ranks": ("rank_correlation",),
     "taskhint.tasks": (
         "ArrayTask",
         "Copies",

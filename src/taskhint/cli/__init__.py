@@ -30,6 +30,7 @@ COMMANDS = {
     "construct": "write a model that sorts by construction, as a run like any other",
     "probe": "look inside runs: bases, projections, mechanisms, attention, first errors",
     "explore": "a page that shows models thinking, token by token, and lets you intervene",
+    "choose": "rank hints or recipes by extrapolation inside the allowed lengths",
     "reproduce": "run experiments on all cores and report on them; without a name, list them",
     "report": "one HTML file with the curves and tables of every evaluated run below DIR",
     "demo": "train plain, tempered and hinted models, compare them by length, write a report",
@@ -49,6 +50,7 @@ examples:
   taskhint construct --out runs/constructed --max-length 5000
   taskhint probe runs/tempered runs/constructed --out inside --input "5 17 43 78 92"
   taskhint explore runs/tempered runs/constructed
+  taskhint choose sort --hints successor,count,fill --out chosen
   taskhint reproduce hint tempered --out reproduced
   taskhint report runs --out report.html
 

@@ -116,10 +116,9 @@ class EvenLengths(Lengths):
 class Cut(Lengths):
     """Another distribution without its lengths above `longest`; of its shortest length if none is
     left.
-
-    It has no kind, and stands in no recipe: a curriculum makes it.
     """
 
+    kind: ClassVar[str] = "cut"
     label: ClassVar[str] = "lengths"
 
     of: Lengths
