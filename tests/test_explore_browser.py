@@ -13,7 +13,6 @@ import pytest
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.wait import WebDriverWait
 
 from taskhint.cli import main
 from taskhint.model.edits import Edit, KnockOutHead, ReplaceStream, ScaleTemperature
@@ -147,16 +146,9 @@ def test_hovering_a_head_tells_key_symbol_weight_and_logit(page: Page, models: M
     width = chart.size["width"]
     key = 2
     middle = (key + 0.5) / 6 * width - width / 2
-    told = (
-        "return arguments[0].parentNode.querySelector('output').textContent.match(/^key.*/)?.[0]"
-    )
-
-    def pointed(_: object) -> str | None:  # again, if the page was still moving under the pointer
-        slightly = ActionChains(page.chrome).move_to_element_with_offset(chart, int(middle), 1)
-        slightly.move_by_offset(0, -1).perform()
-        return page.run(told, chart)
-
-    text = WebDriverWait(page.chrome, 30).until(pointed)
+    ActionChains(page.chrome).move_to_element_with_offset(chart, int(middle), 0).perform()
+    told = "return arguments[0].parentNode.querySelector('output').textContent"
+    text = page.wait(f"{told}.match(/^key.*/)?.[0]", chart)
     right = wanted(models.runs[0], ["5", "17", "3", "17"], 5)
     words = text.replace(",", "").split()
     assert words[:4] == ["key", "2:", "3", "weight"]
