@@ -13,7 +13,7 @@ test: setup  ## lint, types, tests; the page's tests need Chromium with its chro
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses auto --dist worksteal
 
 setup: .venv/.installed
 

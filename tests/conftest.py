@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +19,9 @@ from taskhint.tasks import Sort
 from taskhint.tasks.lengths import Skewed
 from taskhint.training.loop import train
 
-torch.set_num_threads(2)
+if "PYTEST_XDIST_WORKER" in os.environ:  # as many processes as cores, so a thread each
+    os.environ["OMP_NUM_THREADS"] = "1"
+torch.set_num_threads(1 if "PYTEST_XDIST_WORKER" in os.environ else 2)
 
 
 def small(name: str, **changes: object) -> Recipe:
