@@ -39,7 +39,7 @@ def add_scale(parser: Parser) -> None:
     parser.add_argument(
         "--scale",
         default="pocket",
-        help="pocket (two cores, default) or paper (the paper's settings)",
+        help="pocket (two cores, default), desk (twice as wide, hours) or paper (its settings)",
     )
 
 
@@ -120,4 +120,4 @@ def known_scale(name: str) -> Scale:
 
     if name not in SCALES:
         raise UserError(f"--scale {name} is not known; {nearest(name, SCALES)}")
-    return "paper" if name == "paper" else "pocket"
+    return next(scale for scale in SCALES if scale == name)

@@ -225,7 +225,7 @@ def listing(scale: Scale, seeds: int) -> str:
             [experiment.name, str(seeds * len(experiment.arms)), f"{sum(costs.values()):.1f}"]
         )
     rows.append(["all, shared runs once", str(seeds * len(shared)), f"{sum(shared.values()):.1f}"])
-    unit = "core hours to train" if scale == "pocket" else f"{PAPER_GPU} hours to train"
+    unit = "core hours to train" if scale != "paper" else f"{PAPER_GPU} hours to train"
     table = text_table(["experiment", "runs", unit], rows).splitlines()
     questions = ["question", *(e.question for e in experiments), ""]
     width = max(len(line) for line in table)
@@ -240,7 +240,7 @@ def _key(arm: Arm, scale: Scale) -> str:
 
 
 def _hours(arm: Arm, scale: Scale) -> float:
-    """Of one run: at pocket scale on one core, as its operations compare with those of a timed
+    """Of one run: below paper scale on one core, as its operations compare with those of a timed
     recipe.
     """
     from taskhint.training.cost import GPUS, step_flops

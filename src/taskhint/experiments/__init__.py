@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from taskhint.experiments.experiment import Experiment
-from taskhint.experiments.ours import best, hints, peers
+from taskhint.experiments.ours import best, desk, hints, peers
 from taskhint.experiments.paper import increment, sort
 from taskhint.system.errors import UserError, nearest
 from taskhint.system.plugins import imported_modules
@@ -16,6 +16,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         *increment.EXPERIMENTS,
         *hints.EXPERIMENTS,
         *peers.EXPERIMENTS,
+        *desk.EXPERIMENTS,
     )
 }
 

@@ -82,9 +82,20 @@ def find_all(
         keys = {arm: arm.at(scale).change(seed=0).fingerprint() for arm in experiment.arms}
         runs = {arm: tuple(families.get(key, ())) for arm, key in keys.items()}
         if any(runs.values()):
-            remark = (experiment.note, (remarks or {}).get(experiment.name, ""))
-            findings.append(_finding(experiment, scale, runs, " ".join(filter(None, remark))))
+            said = (remarks or {}).get(experiment.name, "")
+            remark = " ".join(filter(None, (experiment.note, *_beyond(experiment, scale), said)))
+            findings.append(_finding(experiment, scale, runs, remark))
     return findings
+
+
+def _beyond(experiment: Experiment, scale: Scale) -> list[str]:
+    """Which arms break the rule that training sees nothing longer than the main task's own."""
+    found = {arm: arm.at(scale).beyond for arm in experiment.arms}
+    return [
+        f"{arm.label} saw inputs of up to {longest} symbols in training."
+        for arm, longest in found.items()
+        if longest is not None
+    ]
 
 
 def _finding(experiment: Experiment, scale: Scale, runs: Runs, remark: str) -> Finding:

@@ -64,6 +64,24 @@ class Constant(Temperature):
 
 
 @dataclass(frozen=True)
+class Fixed(Temperature):
+    """The same factor for every query, in training and after it: as sharp as one likes."""
+
+    kind: ClassVar[str] = "fixed"
+
+    times: float = 1.25
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.times <= 1000.0:
+            raise UserError(f"model.temperature.times={self.times} is not above 0 and up to 1000")
+
+    def factor(self, places: Places) -> Tensor:
+        import torch
+
+        return torch.full_like(places.index, self.times, dtype=torch.get_default_dtype())
+
+
+@dataclass(frozen=True)
 class LogVisible(Temperature):
     """The paper's tempered softmax, β·ln n with one learned β per block; n counts the keys that a
     query sees.

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from taskhint.recipes.recipe import Recipe, Scale
 from taskhint.system.settings import Settings
 
+DESK_MODEL = {"width": 256, "heads": 8, "mlp_width": 512}
+
 
 @dataclass(frozen=True)
 class Entry:

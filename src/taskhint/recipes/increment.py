@@ -11,7 +11,7 @@ from functools import partial
 from taskhint.model.config import ModelConfig
 from taskhint.model.positions import Mirror
 from taskhint.model.temperature import Constant, LogVisible, Temperature
-from taskhint.recipes.entry import Entry
+from taskhint.recipes.entry import DESK_MODEL, Entry
 from taskhint.recipes.optimisers import Adam, Muon
 from taskhint.recipes.recipe import Hint, Recipe, Scale
 from taskhint.tasks import Carry, Increment
@@ -43,7 +43,7 @@ def recipe(
             warmup_steps=PAPER_WARMUP,
             dataset_size=PAPER_DATASET,
         )
-    return Recipe(
+    pocket = Recipe(
         name=name,
         scale=scale,
         task=Increment(),
@@ -56,6 +56,7 @@ def recipe(
         warmup_steps=POCKET_UPDATES // 20,
         dataset_size=PAPER_DATASET,
     )
+    return pocket if scale == "pocket" else pocket.change(**DESK_MODEL)
 
 
 def best(scale: Scale) -> Recipe:

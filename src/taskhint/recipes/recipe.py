@@ -18,7 +18,7 @@ from taskhint.system.settings import ADDED, Settings, conform, to_json
 from taskhint.tasks.random_bits import FIRST_TASK_STREAM, MAX_INDEX, POSITION_STREAM
 from taskhint.tasks.task import Task
 
-Scale = Literal["pocket", "paper"]
+Scale = Literal["pocket", "desk", "paper"]
 SCALES: tuple[Scale, ...] = get_args(Scale)
 MAX_HINTS = POSITION_STREAM - FIRST_TASK_STREAM - 1
 STORAGE_KEYS = frozenset({"checkpoint_every", "keep_checkpoints", "origin.path"})
@@ -169,8 +169,8 @@ class Recipe(Settings):
         return place, update
 
     def _check_longest(self, own: int, asked: int) -> None:
-        """A training that sees longer inputs than its task has must say so."""
-        if asked > max(own, self.beyond or 0):
+        """A curriculum that asks for longer inputs than its task has must say so."""
+        if asked > max(own, self.curriculum.beyond(self) or 0):
             raise UserError(
                 f"curriculum {self.curriculum.kind!r} trains on inputs of length {asked}, beyond "
                 f"the {own} of the task; it must say so in its `beyond`"
@@ -178,10 +178,13 @@ class Recipe(Settings):
 
     @property
     def beyond(self) -> int | None:
-        """The longest length in training beyond the task's own, where a curriculum adds longer
-        ones.
+        """The longest length in training beyond the main task's own, where a curriculum or a hint
+        has longer ones.
         """
-        return self.curriculum.beyond(self)
+        own = self.task.lengths.max_length
+        hints = max((hint.task.lengths.max_length for hint in self.hints), default=0)
+        longest = max(self.curriculum.beyond(self) or 0, hints)
+        return longest if longest > own else None
 
     def loss_weight(self, place: int, update: Update) -> float:
         return update.weight * (self.hints[place - 1].weight if place else 1.0)

@@ -125,4 +125,4 @@ def finding_text(finding: Finding) -> str:
             rows += printed_rows(finding, panel, arm, lengths)
         text += f"{panel.title}\n{text_table(['', *(str(n) for n in lengths)], rows)}"
     text += "".join(f"  {o.text}: {WORDS[o.holds]}\n" for o in finding.outcomes)
-    return text + (f"{finding.experiment.note}\n" if finding.experiment.note else "")
+    return text + (f"{finding.remark}\n" if finding.remark else "")

@@ -12,11 +12,11 @@ from taskhint.tasks.counting import CountUp, Mode
 from taskhint.tasks.dyck import Dyck
 from taskhint.tasks.flip_flop import FlipFlop
 from taskhint.tasks.increment import Carry, Increment
-from taskhint.tasks.inputs import Copies, Distinct, DistinctNear, Inputs, Mixture
+from taskhint.tasks.inputs import Copies, Distinct, DistinctNear, Inputs, Mixture, Restricted
 from taskhint.tasks.lengths import Cut, EvenLengths, Lengths, Primed, Skewed
 from taskhint.tasks.multiplication import Multiplication, MultiplicationScratchpad
 from taskhint.tasks.recall import Recall
-from taskhint.tasks.sorting import Count, Fill, Sort, Successor
+from taskhint.tasks.sorting import Count, Fill, Restriction, Sort, Successor
 from taskhint.tasks.task import Examples, SymbolTask, Task, delimited, hints_for
 from taskhint.tasks.theory import Theory
 
@@ -53,6 +53,8 @@ __all__ = [
     "ParityScratchpad",
     "Primed",
     "Recall",
+    "Restricted",
+    "Restriction",
     "Reverse",
     "Skewed",
     "Sort",

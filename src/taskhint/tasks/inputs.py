@@ -151,6 +151,39 @@ class DistinctNear(Inputs):
         return np.argsort(order, axis=1, kind="stable")[:, :n]
 
 
+@dataclass(frozen=True)
+class Restricted(Inputs):
+    """Parts of long sequences, after Awasthi et al. 2025: a share of the inputs is n neighbours in
+    the order of `of` uniform symbols, or of any number from n to that; the others are uniform.
+
+    No input is longer than n. But how dense and how uneven they are is that of long ones.
+    """
+
+    kind: ClassVar[str] = "restricted"
+
+    of: int = 100
+    share: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.of <= MAX_LENGTH:
+            raise UserError(f"inputs.of={self.of} is not in 1..{MAX_LENGTH}")
+        if not 0.0 <= self.share <= 1.0:
+            raise UserError(f"inputs.share={self.share} is not in 0..1")
+
+    def draw(self, bits: RandomBits, symbols: int, n: int) -> Ints:
+        restricted = bits.chance(self.share)
+        inputs = bits.integers(symbols, n)
+        chosen = bits.subset(restricted)
+        most = max(n, self.of)
+        count = n + chosen.integers(most - n + 1, 1)
+        long = chosen.integers(symbols, most)
+        long[np.arange(most) >= count] = symbols  # not drawn: behind all that are
+        first = chosen.integers(count - n + 1, 1)
+        part = np.take_along_axis(np.sort(long, axis=1), first + np.arange(n), axis=1)
+        inputs[restricted] = chosen.shuffled(part)
+        return inputs
+
+
 UNIFORM = Mixture(repetition=0.0)
 
 

@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from taskhint.system.errors import UserError
-from taskhint.tasks.inputs import Inputs, Mixture
+from taskhint.tasks.inputs import Inputs, Mixture, Restricted
 from taskhint.tasks.lengths import MAX_LENGTH
 from taskhint.tasks.random_bits import Ints, RandomBits
 from taskhint.tasks.steps import Step
@@ -270,3 +270,14 @@ class Fill(SymbolTask):
 
     def worked_example(self) -> list[int]:
         return [0, 0, 0, 0, self.vocab.delimiter, 0]
+
+
+@dataclass(frozen=True)
+class Restriction(Sort):
+    """Sorting parts of long sequences, with a head of its own: the hint of Awasthi et al. 2025."""
+
+    kind: ClassVar[str] = "restriction"
+    hint_for: ClassVar[str] = "sort"
+    about: ClassVar[str] = "sort, on neighbours out of a longer sequence"
+
+    inputs: Inputs = Restricted()

@@ -1,9 +1,9 @@
 """The paper's experiments on sorting. Where its figure gives no number in print, the claim is what
 its text says.
 
-Pocket sizes of the training set are the paper's divided by 133, so that every example is visited
-equally often; its largest one is visited less than once, so that at pocket scale the recipe's own,
-as good as endless, stands for it.
+Pocket sizes of the training set are the paper's divided by 133, and twice that at desk scale, so
+that every example is visited equally often; its largest one is visited less than once, so that
+below paper scale the recipe's own, as good as endless, stands for it.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from taskhint.tasks.task import Task
 
 LENGTHS = (5, 10, 20, 30, 50, 70, 100)
 SIZES: dict[str, dict[Scale, int]] = {
-    "1M": {"pocket": 7_500, "paper": 1_000_000},
-    "10M": {"pocket": 75_000, "paper": 10_000_000},
-    "40M": {"pocket": 300_000, "paper": 40_000_000},
+    "1M": {"pocket": 7_500, "desk": 15_000, "paper": 1_000_000},
+    "10M": {"pocket": 75_000, "desk": 150_000, "paper": 10_000_000},
+    "40M": {"pocket": 300_000, "desk": 600_000, "paper": 40_000_000},
 }
 DEPTHS = (2, 4, 8, 12)
 SMALLEST = "1M"
@@ -67,7 +67,7 @@ def _without_repeats(build: Callable[[Scale], Recipe]) -> Callable[[Scale], Reci
 
     def at(scale: Scale) -> Recipe:
         recipe = build(scale)
-        if scale == "pocket":
+        if scale != "paper":
             return recipe
         hints = tuple(Hint(without(hint.task)) for hint in recipe.hints)
         return recipe.change(task=without(recipe.task), hints=hints)
