@@ -77,7 +77,7 @@ def test_inputs_are_counted_and_padding_stays_outside(task: Task) -> None:
 def test_vocabularies_have_the_papers_sizes() -> None:
     assert Sort().vocab.size == 103
     assert Increment().vocab.size == 14
-    assert list(hints_for("sort")) == ["successor", "count", "fill"] and list(
+    assert list(hints_for("sort"))[:3] == ["successor", "count", "fill"] and list(
         hints_for("increment")
     ) == ["carry"]
     for main in (Sort(), Increment()):

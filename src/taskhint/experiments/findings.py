@@ -70,7 +70,7 @@ def find_all(
     scale: Scale = "pocket",
     remarks: Mapping[str, str] | None = None,
 ) -> list[Finding]:
-    """A finding for every experiment of which there is at least one run."""
+    """A finding for every experiment at that scale of which there is at least one run."""
     families: dict[str, list[Result]] = {}
     for result in one_per_run(results):
         if not result.empty:
@@ -78,7 +78,7 @@ def find_all(
     for same in families.values():
         same.sort(key=lambda result: result.recipe.seed)
     findings = []
-    for experiment in experiments:
+    for experiment in (one for one in experiments if scale in one.scales):
         keys = {arm: arm.at(scale).change(seed=0).fingerprint() for arm in experiment.arms}
         runs = {arm: tuple(families.get(key, ())) for arm, key in keys.items()}
         if any(runs.values()):
