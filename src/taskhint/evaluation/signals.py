@@ -28,7 +28,8 @@ def loss_at(run: Run, length: int, examples: int = 500, distribution: str = "uni
     total, scored = 0.0, 0
     for start in range(0, examples, at_once):
         count = min(at_once, examples - start)
-        batch = make_batch(task, [fresh_examples(task, run.recipe.seed, length, start, count)])
+        some = fresh_examples(task, run.recipe.seed, length, start, count)
+        batch = make_batch(task, [some]).to(run.model.device)
         logits = run.model(batch, task.kind)
         total += float(functional.cross_entropy(logits, batch.targets, reduction="sum"))
         scored += len(batch.targets)
@@ -61,7 +62,7 @@ def next_batches(run: Run, count: int) -> dict[str, list[Batch]]:
             break
         some = found[recipe.tasks[recipe.update(step)[0]].kind]
         if len(some) < count:
-            some.append(batch_for(recipe, step))
+            some.append(batch_for(recipe, step).to(run.model.device))
     return found
 
 
