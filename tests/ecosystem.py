@@ -11,8 +11,11 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor
+from transformers import AutoModelForCausalLM
 
+import taskhint.hf as hf
 from taskhint.construct import construct
+from taskhint.ecosystem.export import export_transformers, model_config, split_weights
 from taskhint.model.config import ModelConfig
 from taskhint.model.decoder import Decoder
 from taskhint.recipes import find_recipe
@@ -25,7 +28,6 @@ from taskhint.tasks.task import Task, hints_for
 BASE = ModelConfig(width=16, heads=2, depth=2, mlp_width=8)
 SORT = Sort(symbols=12)
 INCREMENT = Increment(nines=0.5)
-INNER = {"kind": "coupling", "scheme": "windows"}
 
 # The twelve models that must agree; `task` is increment where the scheme is meant for it.
 TWELVE: dict[str, dict[str, Any]] = {
@@ -106,3 +108,24 @@ def padded(rows: list[list[int]], pad: int, side: str) -> tuple[Tensor, Tensor]:
         tokens.append(fill + row if side == "left" else row + fill)
         mask.append(none + real if side == "left" else real + none)
     return torch.tensor(tokens), torch.tensor(mask)
+
+
+def assert_near(found: Tensor, wanted: Tensor) -> None:
+    torch.testing.assert_close(found, wanted, atol=1e-5, rtol=1e-5)
+
+
+def loaded(run: Run, path: Path) -> Any:
+    export_transformers(run, path)
+    return AutoModelForCausalLM.from_pretrained(path)
+
+
+def in_memory(run: Run) -> Any:
+    """The same without files."""
+    model = hf.TaskhintForCausalLM(hf.TaskhintConfig(**model_config(run.recipe, 7)))
+    model.load_state_dict(dict(split_weights(dict(run.model.named_parameters()))))
+    return model.eval()
+
+
+def logits_of(run: Run, row: list[int], head: str) -> Tensor:
+    inputs = row.index(run.task.vocab.delimiter)
+    return run.model(torch.tensor([row]), head, inputs)[0]

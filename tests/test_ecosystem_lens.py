@@ -19,7 +19,7 @@ from taskhint.ecosystem.export import export_transformers
 from taskhint.lens import LENS_NAMES, TaskhintArchitectureAdapter, lens_name
 from taskhint.model.edits import Edit, KnockOutHead, KnockOutMlp, ReplaceStream, ScaleTemperature
 from taskhint.runs.run import Run
-from tests.ecosystem import TWELVE, one_thread, run_named, sequences
+from tests.ecosystem import TWELVE, assert_near, one_thread, run_named, sequences
 
 __all__ = ["one_thread"]
 
@@ -30,10 +30,6 @@ def booted(run: Run, path: Path) -> Any:
     export_transformers(run, path)
     dtype = getattr(torch, run.recipe.model.dtype)
     return TransformerBridge.boot_transformers(str(path), device="cpu", dtype=dtype)
-
-
-def assert_near(found: Tensor, wanted: Tensor) -> None:
-    torch.testing.assert_close(found, wanted, atol=1e-5, rtol=1e-5)
 
 
 def example(run: Run, length: int = 5) -> tuple[Tensor, int]:

@@ -1,4 +1,4 @@
-"""Exported models in transformers: the same numbers as ours, with padding and cache, and back."""
+"""Exported models in transformers: the same numbers as ours, with padding and with a cache."""
 
 from __future__ import annotations
 
@@ -7,23 +7,22 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
-from transformers import AutoModelForCausalLM
 
 import taskhint.hf as hf
-from taskhint.ecosystem.export import (
-    export_transformers,
-    model_config,
-    split_weights,
-)
-from taskhint.model.decoding import greedy
-from taskhint.model.positions import Positions
+from taskhint.model.positions import Coupling, Positions, Randomised
 from taskhint.model.temperature import Temperature
 from taskhint.runs.run import Run
+from taskhint.tasks import Addition, AdditionScratchpad, Copy, Reverse
+from taskhint.tasks.increment import Carry
 from taskhint.tasks.task import Task
 from tests.ecosystem import (
     INCREMENT,
+    SORT,
     TWELVE,
+    assert_near,
+    in_memory,
+    loaded,
+    logits_of,
     one_thread,
     padded,
     recipe_of,
@@ -35,27 +34,6 @@ from tests.ecosystem import (
 __all__ = ["one_thread"]
 
 
-def assert_near(found: Tensor, wanted: Tensor) -> None:
-    torch.testing.assert_close(found, wanted, atol=1e-5, rtol=1e-5)
-
-
-def loaded(run: Run, path: Path) -> Any:
-    export_transformers(run, path)
-    return AutoModelForCausalLM.from_pretrained(path)
-
-
-def in_memory(run: Run) -> Any:
-    """The same without files."""
-    model = hf.TaskhintForCausalLM(hf.TaskhintConfig(**model_config(run.recipe, 7)))
-    model.load_state_dict(dict(split_weights(dict(run.model.named_parameters()))))
-    return model.eval()
-
-
-def ours(run: Run, row: list[int], head: str) -> Tensor:
-    inputs = row.index(run.task.vocab.delimiter)
-    return run.model(torch.tensor([row]), head, inputs)[0]
-
-
 @torch.no_grad()
 def check_padded(run: Run, model: Any, task: Task) -> None:
     rows = sequences(task, (2, 5, 3))
@@ -64,7 +42,7 @@ def check_padded(run: Run, model: Any, task: Task) -> None:
         tokens, mask = padded(rows, pad, side)
         found = model(tokens, attention_mask=mask, head=task.kind).logits
         for row, real, logits in zip(rows, mask.bool(), found, strict=True):
-            assert_near(logits[real], ours(run, row, task.kind))
+            assert_near(logits[real], logits_of(run, row, task.kind))
 
 
 @torch.no_grad()
@@ -89,41 +67,31 @@ def check_cached(run: Run, model: Any, task: Task) -> None:
         cache = out.past_key_values
         parts.append(out.logits)
     for row, real, logits in zip(rows, mask.bool(), torch.cat(parts, dim=1), strict=True):
-        assert_near(logits[real], ours(run, row, task.kind))
+        assert_near(logits[real], logits_of(run, row, task.kind))
 
 
 def one(place: int) -> slice:
     return slice(place, place + 1)
 
 
-def check_answers(run: Run, model: Any, count: int) -> None:
-    """`generate` of a padded batch with prompts of several lengths, and our decoding of each."""
-    task = run.task
-    for length in (2, 3, 6):
-        rows = sequences(task, (length, length + 1), count)
-        prompts = [row[: row.index(task.vocab.delimiter) + 1] for row in rows]
+def check_answers(run: Run, model: Any) -> None:
+    """`generate` of padded batches with prompts of several lengths is `solve` of each: 200."""
+    task, vocab = run.task, run.task.vocab
+    for side, first in (("left", 2), ("right", 5)):
+        rows = sequences(task, (first, first + 1), 50)
+        prompts = [row[: row.index(vocab.delimiter) + 1] for row in rows]
         counts = [len(task.solve(prompt)) for prompt in prompts]
-        sizes = torch.tensor([len(p) + n for p, n in zip(prompts, counts, strict=True)])
-        for side in ("left", "right"):
-            tokens, mask = padded(prompts, task.vocab.pad, side)
-            found = model.generate(
-                tokens,
-                attention_mask=mask,
-                max_new_tokens=max(counts),
-                sequence_lengths=sizes,
-                do_sample=False,
-            )
-            answers = found[:, tokens.shape[1] :].tolist()
-            for prompt, size, number, answer in zip(prompts, sizes, counts, answers, strict=True):
-                wanted = greedy(
-                    run.model,
-                    task.kind,
-                    torch.tensor([prompt]),
-                    number,
-                    torch.tensor([len(prompt) - 1]),
-                    int(size),
-                )
-                assert answer[:number] == wanted[0].tolist()
+        tokens, mask = padded(prompts, vocab.pad, side)
+        found = model.generate(
+            tokens,
+            attention_mask=mask,
+            max_new_tokens=max(counts),
+            sequence_lengths=mask.sum(dim=1) + torch.tensor(counts),
+            do_sample=False,
+        )
+        for prompt, count, row in zip(prompts, counts, found.tolist(), strict=True):
+            answer = vocab.words(row[tokens.shape[1] :][:count])
+            assert answer == run.solve(vocab.words(prompt[:-1]))
 
 
 @pytest.mark.parametrize("temperature", Temperature.kinds())
@@ -148,4 +116,82 @@ def test_logits_and_answers_of_an_exported_model(name: str, tmp_path: Path) -> N
     for task in run.recipe.tasks:
         check_padded(run, model, task)
         check_cached(run, model, task)
-    check_answers(run, model, 5)
+    check_answers(run, model)
+
+
+INNER = ("learned", "sinusoidal", "rope", "alibi", "nape", "t5", "kerple-log", "fire", "windows")
+
+
+@pytest.mark.parametrize("scheme", INNER)
+@pytest.mark.parametrize("outer", [Coupling, Randomised])
+def test_schemes_inside_of_others(outer: type[Positions], scheme: str, tmp_path: Path) -> None:
+    inner = Positions.kinds()[scheme]()
+    positions = outer(scheme=inner, span=255)  # type: ignore[call-arg]
+    run = run_of(tmp_path / "run", recipe_of(INCREMENT, positions=positions))
+    model = in_memory(run)
+    check_padded(run, model, INCREMENT)
+    check_cached(run, model, INCREMENT)
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        Copy(),
+        Reverse(),
+        Addition(),
+        Addition(operands="reversed"),
+        AdditionScratchpad(),
+        Carry(),
+    ],
+    ids=lambda task: task.kind,
+)
+def test_what_every_task_couples(task: Task, tmp_path: Path) -> None:
+    run = run_of(tmp_path / "run", recipe_of(task, positions="coupling"))
+    model = in_memory(run)
+    check_padded(run, model, task)
+    check_cached(run, model, task)
+
+
+@torch.no_grad()
+def test_beams_and_no_cache_give_what_greedy_decoding_with_a_cache_does(tmp_path: Path) -> None:
+    """The tokens so far are a layer of the cache: beams reorder them as they do keys."""
+    run = run_of(tmp_path / "run", recipe_of(INCREMENT, positions="abacus"))
+    model = in_memory(run)
+    rows = sequences(INCREMENT, (3, 6), 4)
+    prompts = [row[: row.index(INCREMENT.vocab.delimiter) + 1] for row in rows]
+    tokens, mask = padded(prompts, INCREMENT.vocab.pad, "left")
+    for beams in (1, 3):
+        options = {"num_beams": beams, "max_new_tokens": 5, "do_sample": False}
+        cached, plain = (
+            model.generate(tokens, attention_mask=mask, use_cache=use, **options)
+            for use in (True, False)
+        )
+        assert cached.tolist() == plain.tolist()
+
+
+@torch.no_grad()
+def test_loss_attentions_and_hidden_states(tmp_path: Path) -> None:
+    run = run_named("tempered", tmp_path / "run")
+    model = in_memory(run)
+    tokens = torch.tensor(sequences(SORT, (4,)))
+    labels = tokens.clone()
+    labels[:, :5] = -100
+    out = model(tokens, labels=labels, output_attentions=True, output_hidden_states=True)
+    trace = run.model.trace(tokens, "sort", 4)
+    chances = trace["logits"].log_softmax(dim=2)[:, 4:-1]
+    wanted = -chances.gather(2, tokens[:, 5:, None]).mean()
+    assert_near(out.loss, wanted)
+    assert_near(out.attentions[1], trace["blocks.1.attention.weights"])
+    assert_near(out.hidden_states[0], trace["embedding"])
+    assert_near(out.hidden_states[2], trace["blocks.1.after_mlp"])
+
+
+def test_refusals_of_the_model(tmp_path: Path) -> None:
+    model = in_memory(run_named("randomised", tmp_path / "run"))
+    tokens = torch.tensor(sequences(SORT, (3,)))
+    with pytest.raises(ValueError, match="no head 'successor'; it has: sort"):
+        model(tokens, head="successor")
+    with pytest.raises(ValueError, match="attention_mask is"):
+        model(tokens, attention_mask=torch.ones(2, 3))
+    with pytest.raises(ValueError, match="max_new_tokens"):
+        model.generate(tokens)

@@ -1,6 +1,6 @@
 """The configuration of a taskhint model for transformers.
 
-`taskhint export --format transformers` puts this very file beside the weights: it needs
+`taskhint export --format transformers` writes it beside the weights, in one file: it needs
 transformers alone.
 """
 
@@ -17,7 +17,7 @@ class TaskhintConfig(PretrainedConfig):  # type: ignore[misc]
     positions, attention_temperature, normaliser: the settings of each, with its `kind`. norm:
     layer normalisation `before` each part of a block, `after` each block, or `none`. heads: the
     tasks; the first one is the main task. symbols: ids below are symbols, others are marks.
-    coupled: for positions of kind `coupling`, how many tokens after ⊥ share a place, by head.
+    coupled: for positions of kind `coupling`, which tokens share a place, by head.
     taskhint: the recipe and step, so that `taskhint import` can make a run of it again.
     """
 
@@ -41,7 +41,7 @@ class TaskhintConfig(PretrainedConfig):  # type: ignore[misc]
         heads: list[str] | None = None,
         symbols: int = 100,
         delimiter_token_id: int = 100,
-        coupled: dict[str, int] | None = None,
+        coupled: dict[str, dict[str, Any]] | None = None,
         taskhint: dict[str, Any] | None = None,
         **others: Any,
     ) -> None:

@@ -1,9 +1,9 @@
 """A run as a directory that transformers loads, and back.
 
-config.json, model.safetensors      the model, with the recipe in the config
-configuration_, modeling_, schemes_taskhint.py   its code, for those who have no taskhint
-tokenizer.json, tokenizer_config.json            symbols and marks as words between spaces
-README.md                           the model card
+config.json, model.safetensors          the model, with the recipe in the config
+modeling_taskhint.py                    its code in one file, for those who have no taskhint
+tokenizer.json, tokenizer_config.json   symbols and marks as words between spaces
+README.md                               the model card
 """
 
 from __future__ import annotations
@@ -14,25 +14,34 @@ from typing import Any
 
 import numpy as np
 import safetensors.torch
+import torch
 from torch import Tensor
 
 from taskhint.ecosystem.card import model_card
-from taskhint.ecosystem.schemes_taskhint import NORMALISERS, POSITIONS, TEMPERATURES
+from taskhint.ecosystem.one_file import one_file
+from taskhint.ecosystem.schemes_taskhint import (
+    COUPLINGS,
+    NORMALISERS,
+    POSITIONS,
+    TEMPERATURES,
+    coupled_ids,
+)
+from taskhint.ecosystem.tokenizer import tokenizer_files
 from taskhint.recipes.recipe import Recipe
 from taskhint.runs.run import Run, check_free, create, save_checkpoint, weight_shapes
 from taskhint.runs.tensors import Wanted, read_tensors
 from taskhint.system.errors import UserError
 from taskhint.system.files import json_bytes, read_json, write_atomically
 from taskhint.system.settings import to_json
+from taskhint.tasks.random_bits import TEST_STREAM, Ints, RandomBits
 from taskhint.tasks.task import Task
-from taskhint.tasks.vocab import PAD, Vocab
+from taskhint.tasks.vocab import PAD
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
-CODE = ("configuration_taskhint.py", "modeling_taskhint.py", "schemes_taskhint.py")
+CODE = "modeling_taskhint.py"
 MODEL_TYPE = "taskhint"
 LARGEST_COUPLING = 16  # tokens of an answer that share a place
 PARTS = ("q", "k", "v")
-UNKNOWN = "<unknown>"
 
 
 def export_transformers(run: Run, out: Path) -> Path:
@@ -40,11 +49,10 @@ def export_transformers(run: Run, out: Path) -> Path:
     _check_out(out)
     config = model_config(run.recipe, run.checkpoint.step)
     weights = dict(split_weights(dict(run.model.named_parameters())))
-    here = Path(__file__).parent
     files = {
         WEIGHTS: safetensors.torch.save(weights, metadata={"format": "pt"}),
-        **{name: (here / name).read_bytes() for name in CODE},
-        **_tokenizer(run.task.vocab),
+        CODE: one_file().encode(),
+        **tokenizer_files(run.task.vocab),
         "README.md": model_card(run, sum(w.numel() for w in weights.values())).encode(),
         CONFIG: json_bytes(config),  # the last one, by which a whole directory is known
     }
@@ -80,7 +88,7 @@ def model_config(recipe: Recipe, step: int) -> dict[str, Any]:
     return {
         "architectures": ["TaskhintForCausalLM"],
         "auto_map": {
-            "AutoConfig": "configuration_taskhint.TaskhintConfig",
+            "AutoConfig": "modeling_taskhint.TaskhintConfig",
             "AutoModelForCausalLM": "modeling_taskhint.TaskhintForCausalLM",
         },
         "model_type": MODEL_TYPE,
@@ -127,24 +135,24 @@ def _check_known(recipe: Recipe) -> None:
             )
 
 
-def _coupling(task: Task) -> int:
-    """How many tokens of an answer share a place with one of the input.
-
-    Before ⊥ a token's place is its distance from there.
-    """
-    example = task.worked_example()
-    prompts = [example, task.prompt([*example[:-1], *example[:-1]])]
-    for each in range(1, LARGEST_COUPLING + 1):
-        if all(_fits(task, prompt, each) for prompt in prompts):
-            return each
+def _coupling(task: Task) -> dict[str, Any]:
+    """The rule by which tokens of the task share a place, found on examples of several lengths."""
+    trained = sorted(task.lengths.shares())
+    lengths = sorted({*trained[:3], trained[len(trained) // 2], trained[-1]})
+    rows = [task.make(RandomBits(0, TEST_STREAM, np.arange(2)), n).tokens for n in lengths]
+    for before in COUPLINGS:
+        for each in range(1, LARGEST_COUPLING + 1):
+            rule = {"before": before, "each": each}
+            if all(_fits(task, tokens, rule) for tokens in rows):
+                return rule
     raise UserError(f"task {task.kind!r} couples tokens in a way that transformers cannot have")
 
 
-def _fits(task: Task, prompt: list[int], each: int) -> bool:
-    tokens = np.array([[*prompt, *[-1] * (LARGEST_COUPLING * len(prompt))]])
-    steps = np.arange(tokens.shape[1]) - prompt.index(task.vocab.delimiter)
-    wanted = np.where(steps > 0, (steps + each - 1) // each, -steps)
-    return bool((task.coupled(tokens)[0] == wanted).all())
+def _fits(task: Task, tokens: Ints, rule: Mapping[str, Any]) -> bool:
+    index = torch.arange(tokens.shape[1]).expand(len(tokens), -1)
+    inputs = (tokens == task.vocab.delimiter).argmax(axis=1, keepdims=True)
+    found = coupled_ids(rule, index, torch.from_numpy(inputs))
+    return bool((found.numpy() == task.coupled(tokens)).all())
 
 
 def split_weights(weights: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
@@ -168,8 +176,6 @@ def _split_shapes(wanted: Wanted) -> Iterator[tuple[str, tuple[Any, tuple[int, .
 
 
 def _joined(tensors: Mapping[str, Tensor], wanted: Wanted) -> dict[str, Tensor]:
-    import torch
-
     return {
         name: torch.cat([tensors[f"{name.removesuffix('qkv')}{part}.weight"] for part in PARTS])
         if name.endswith("attention.qkv")
@@ -197,44 +203,3 @@ def _check_out(out: Path) -> None:
     there = read_json(out / CONFIG) if (out / CONFIG).is_file() else None
     if not isinstance(there, dict) or there.get("model_type") != MODEL_TYPE:
         raise UserError(f"{out} is not empty and holds no exported model; choose another --out")
-
-
-def _tokenizer(vocab: Vocab) -> dict[str, bytes]:
-    """Files of a tokenizer that takes words between spaces: "5 17 43 ⊥".
-
-    Any other word gets an id that the model has no vector for, and refuses.
-    """
-    words = [*vocab.words(range(vocab.size)), UNKNOWN]
-    pads = [word for word in words if word == PAD]
-    added = {"single_word": False, "lstrip": False, "rstrip": False}
-    tokenizer = {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
-        "added_tokens": [
-            {"id": words.index(word), "content": word, **added}
-            | {"normalized": False, "special": True}
-            for word in (*pads, UNKNOWN)
-        ],
-        "normalizer": None,
-        "pre_tokenizer": {"type": "WhitespaceSplit"},
-        "post_processor": None,
-        "decoder": None,
-        "model": {
-            "type": "WordLevel",
-            "vocab": {word: number for number, word in enumerate(words)},
-            "unk_token": UNKNOWN,
-        },
-    }
-    settings = {
-        "tokenizer_class": "PreTrainedTokenizerFast",
-        "model_max_length": 1 << 30,
-        "padding_side": "left",
-        "clean_up_tokenization_spaces": False,
-        "unk_token": UNKNOWN,
-        **({"pad_token": PAD} if pads else {}),
-    }
-    return {
-        "tokenizer.json": json_bytes(tokenizer),
-        "tokenizer_config.json": json_bytes(settings),
-    }

@@ -1,8 +1,8 @@
 """A taskhint model in transformers: a decoder with a head per task.
 
-`taskhint export --format transformers` puts this very file and `schemes_taskhint.py` beside the
-weights: they need torch and transformers alone. taskhint's `model/reference.py` is the same model,
-and the tests hold the two together.
+`taskhint export --format transformers` writes it beside the weights, in one file with its two
+neighbours: they need torch and transformers alone. `model/reference.py` is the same model, and the
+tests hold the two together.
 
 Shapes: B examples, A new tokens (queries), T tokens so far (keys), D width, H heads, K head width.
 """

@@ -1,6 +1,6 @@
 """What position schemes, temperatures and normalisers of taskhint do, from their settings alone.
 
-`taskhint export --format transformers` puts this very file beside the weights: it needs torch
+`taskhint export --format transformers` writes it beside the weights, in one file: it needs torch
 alone. Settings are dictionaries with a `kind`, as in a recipe.
 
 Shapes: B examples, A new tokens (queries), T tokens so far (keys), D width, H heads, K head width.
@@ -44,6 +44,7 @@ TEMPERATURES = frozenset(
     ["constant", "log-visible", "log-input", "log-sequence", "ssmax", "log-n", "adaptive"]
 )
 NORMALISERS = frozenset(["softmax", "entmax15"])
+COUPLINGS = ("distance", "index", "operand", "operand-reversed")
 TABLES = ("learned", "learned-offset", "abacus")
 FIRE_HIDDEN = 32
 SLOWEST_TURN, SMALLEST_SCALE, NARROWEST, WIDEST = 1e-2, 1e-3, 0.5, 1.5
@@ -146,16 +147,31 @@ def position_ids(
         )
         return own, following
     if settings["kind"] == "coupling":
-        each = config.coupled[head]
-        steps = index - inputs
-        own, following = (
-            torch.where(s > 0, (s + each - 1) // each, -s) for s in (steps, steps + 1)
-        )
-        return own, following
+        rule = config.coupled[head]
+        return coupled_ids(rule, index, inputs), coupled_ids(rule, index + 1, inputs)
     if settings["kind"] == "abacus":
         last = index.where(marks, index.new_tensor(-1)).cummax(dim=1).values
         return index - last, torch.zeros_like(index)
     return index, index + 1
+
+
+def coupled_ids(rule: Mapping[str, Any], index: Tensor, inputs: Tensor) -> Tensor:
+    """(B, T) which tokens belong together, for examples of (B, 1) symbols before ⊥.
+
+    After ⊥ each run of `each` tokens has a number. A token before it has one by what `before`
+    counts: the distance to ⊥, its own index, or the place in an operand, where two equally long
+    ones stand on either side of an operator. ⊥ and the operator have 0.
+    """
+    steps = index - inputs
+    half = (inputs - 1) // 2
+    place = torch.where(index <= half, index, index - half - 1)
+    before = {
+        "distance": -steps,
+        "index": index + 1,
+        "operand": half - place,
+        "operand-reversed": (place + 1) % (half + 1).clamp(min=1),
+    }[rule["before"]]
+    return torch.where(steps < 0, before, (steps + rule["each"] - 1) // rule["each"])
 
 
 def add_positions(config: Config, shared: Mapping[str, Tensor], x: Tensor, at: Places) -> Tensor:
