@@ -12,8 +12,8 @@ pipeline_tag: text-generation
 ---
 # {name}, seed {seed}
 
-A decoder for the task `{task}`, trained with [taskhint](https://pypi.org/project/taskhint/), the
-software for studying length generalization: {about}.
+A decoder for the task `{task}`: {about}. It was made with taskhint, the software for studying
+length generalization.
 
 | setting | value |
 |---|---|
@@ -24,7 +24,7 @@ software for studying length generalization: {about}.
 | temperature | {temperature} |
 | attention weights | {normaliser} |
 | QK-norm | {qk_norm} |
-| trained on lengths | {lengths} |
+| lengths of the recipe | {lengths} |
 | heads | {tasks} |
 
 ```python
