@@ -22,6 +22,7 @@ from taskhint.training.loop import train
 if "PYTEST_XDIST_WORKER" in os.environ:  # as many processes as cores, so a thread each
     os.environ["OMP_NUM_THREADS"] = "1"
 torch.set_num_threads(1 if "PYTEST_XDIST_WORKER" in os.environ else 2)
+os.environ["HF_HUB_OFFLINE"] = "1"  # no test looks for a model anywhere but on the disk
 
 
 def small(name: str, **changes: object) -> Recipe:

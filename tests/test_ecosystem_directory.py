@@ -100,6 +100,10 @@ def test_refusals_of_export_and_import(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"has no config\.json"):
         import_transformers(tmp_path / "full", tmp_path / "back")
     model = export_transformers(run, tmp_path / "model")
+    with pytest.raises(UserError, match="the model of another recipe"):
+        export_transformers(run_named("tempered", tmp_path / "other"), model)
+    with pytest.raises(UserError, match="holds a run already"):  # with an optimiser's state
+        import_transformers(model, run.path)
     config = json.loads((model / "config.json").read_text())
     (model / "config.json").write_text(json.dumps({**config, "qk_norm": True}))
     with pytest.raises(UserError, match="qk_norm is True, but the recipe there says False"):
@@ -108,6 +112,16 @@ def test_refusals_of_export_and_import(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="not of a model that taskhint exported"):
         import_transformers(model, tmp_path / "back")
     assert not (tmp_path / "back").exists()
+
+
+def test_a_scheme_of_a_user_s_own_file_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = run_named("tempered", tmp_path / "run")
+    monkeypatch.setattr("taskhint.ecosystem.export.TEMPERATURES", frozenset(["constant"]))
+    with pytest.raises(UserError, match=r"temperature=log-visible is your own.*constant"):
+        export_transformers(run, tmp_path / "model")
+    assert not (tmp_path / "model").exists()
 
 
 WITHOUT_TASKHINT = """

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import taskhint.hf as hf
+from taskhint.construct import construct
 from taskhint.model.positions import Coupling, Positions, Randomised
 from taskhint.model.temperature import Temperature
 from taskhint.runs.run import Run
@@ -150,6 +151,16 @@ def test_what_every_task_couples(task: Task, tmp_path: Path) -> None:
     model = in_memory(run)
     check_padded(run, model, task)
     check_cached(run, model, task)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("layer_norm", [False, True])
+def test_number_formats_of_constructed_models(layer_norm: bool, tmp_path: Path) -> None:
+    run = construct(tmp_path / "run", 8, 20, layer_norm=layer_norm, dtype="float64")
+    model = loaded(run, tmp_path / "model")
+    tokens = torch.tensor(sequences(run.task, (6,)))
+    found, wanted = model(tokens).logits, run.model(tokens, "sort", 6)
+    torch.testing.assert_close(found, wanted, atol=1e-12, rtol=1e-12)
 
 
 @torch.no_grad()

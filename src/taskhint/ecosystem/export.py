@@ -46,7 +46,7 @@ PARTS = ("q", "k", "v")
 
 def export_transformers(run: Run, out: Path) -> Path:
     """Write the run's newest weights as a model of transformers."""
-    _check_out(out)
+    _check_out(out, run.recipe)
     config = model_config(run.recipe, run.checkpoint.step)
     weights = dict(split_weights(dict(run.model.named_parameters())))
     files = {
@@ -76,6 +76,8 @@ def import_transformers(directory: Path, out: Path) -> Run:
     wanted = weight_shapes(recipe)
     tensors = read_tensors(directory / WEIGHTS, dict(_split_shapes(wanted)))
     check_free(out, recipe)
+    if (out / "recipe.json").exists():
+        raise UserError(f"{out} holds a run already; choose another --out")
     run = create(out, recipe)
     save_checkpoint(run, kept["step"], _joined(tensors, wanted), {})
     return run
@@ -195,7 +197,7 @@ def _check_same(given: Mapping[str, Any], wanted: Mapping[str, Any], where: Path
             )
 
 
-def _check_out(out: Path) -> None:
+def _check_out(out: Path, recipe: Recipe) -> None:
     if out.exists() and not out.is_dir():
         raise UserError(f"{out} is a file; --out takes a directory")
     if not out.is_dir() or not any(out.iterdir()):
@@ -203,3 +205,6 @@ def _check_out(out: Path) -> None:
     there = read_json(out / CONFIG) if (out / CONFIG).is_file() else None
     if not isinstance(there, dict) or there.get("model_type") != MODEL_TYPE:
         raise UserError(f"{out} is not empty and holds no exported model; choose another --out")
+    kept = there.get("taskhint")
+    if not isinstance(kept, dict) or kept.get("recipe") != recipe.to_json():
+        raise UserError(f"{out} holds the model of another recipe; choose another --out")
