@@ -12,6 +12,7 @@ Shapes: E examples, N tokens, M tail positions, S scored ones.
 from __future__ import annotations
 
 import itertools
+import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -158,7 +159,7 @@ def joined(recipe: Recipe, device: torch.device) -> Iterator[Team | None]:
     begun = dist.is_initialized()  # by the script that torchrun started
     try:
         store, rank, _ = next(rendezvous("env://", timeout=PATIENCE))
-        store = PrefixStore(f"taskhint-{next(_TEAMS)}", store)
+        store = PrefixStore(f"taskhint-{_attempt()}-{next(_TEAMS)}", store)
         if not begun:
             _begin(device, store, rank, size)
     except (RuntimeError, ValueError) as error:
@@ -167,6 +168,11 @@ def joined(recipe: Recipe, device: torch.device) -> Iterator[Team | None]:
     yield Team(rank, size, device, store)
     if not begun:
         dist.destroy_process_group()  # not after an error: it could wait for the others for long
+
+
+def _attempt() -> str:
+    """How often torchrun started this job again: its store still has the keys of before."""
+    return os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
 
 
 def _begin(device: torch.device, store: Store, rank: int, size: int) -> None:
