@@ -13,7 +13,7 @@ test: setup  ## lint, types, tests; the page's tests need Chromium with its chro
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest --numprocesses auto --dist worksteal
+	OMP_WAIT_POLICY=passive $(BIN)/pytest --numprocesses auto --dist worksteal
 
 setup: .venv/.installed
 

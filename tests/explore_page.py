@@ -10,7 +10,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
@@ -63,9 +65,16 @@ class Models:
         return [str(run.path) for run in self.runs]
 
 
-def make_models(directory: Path) -> Models:
-    plugin = directory / "explored_plugin.py"
+@cache
+def _plugin() -> Path:
+    """One file for a whole process: a kind can be registered once."""
+    plugin = Path(mkdtemp(prefix="taskhint-test-")) / "explored_plugin.py"
     plugin.write_text(PLUGIN)
+    return plugin
+
+
+def make_models(directory: Path) -> Models:
+    plugin = _plugin()
     task = import_source(str(plugin)).Backwards(symbols=12)
     recipe = find_recipe("sort/tempered").change(task=task)
     own = create(directory / "own", recipe)

@@ -227,8 +227,8 @@ def test_a_loss_that_is_not_finite_stops_before_the_weights_and_keeps_the_batch(
     plain = torch.nn.functional.cross_entropy
     calls = iter(range(100))
 
-    def poisoned(*arguments: Any) -> torch.Tensor:
-        return plain(*arguments) * (float("inf") if next(calls) == 6 else 1.0)
+    def poisoned(*arguments: Any, **named: Any) -> torch.Tensor:
+        return plain(*arguments, **named) * (float("inf") if next(calls) == 6 else 1.0)
 
     monkeypatch.setattr(torch.nn.functional, "cross_entropy", poisoned)
     with pytest.raises(

@@ -17,7 +17,7 @@ from taskhint.recipes import find_recipe
 from taskhint.runs.curve import load_curves
 from taskhint.runs.run import Run
 from taskhint.system import memory
-from taskhint.system.errors import UserError
+from taskhint.system.errors import MachineError, UserError
 from taskhint.training import loop
 from taskhint.training.limits import rough_examples, update_need
 from taskhint.training.loop import train
@@ -176,7 +176,7 @@ def test_a_run_that_fails_before_its_first_checkpoint_leaves_nothing(
         return real(recipe, step)  # type: ignore[arg-type]
 
     monkeypatch.setattr(loop, "batch_for", failing)
-    with pytest.raises(MemoryError):
+    with pytest.raises(MachineError, match="out of memory"):
         train(tiny(), out)
     assert list(tmp_path.rglob("*")) == ([out.parent, out] if there else [])
     monkeypatch.setattr(loop, "batch_for", real)
@@ -194,7 +194,7 @@ def test_a_run_that_fails_later_keeps_its_checkpoints(
         return real(recipe, step)  # type: ignore[arg-type]
 
     monkeypatch.setattr(loop, "batch_for", failing)
-    with pytest.raises(MemoryError):
+    with pytest.raises(MachineError, match="out of memory"):
         train(tiny(), tmp_path / "run")
     assert Run(tmp_path / "run", tiny()).checkpoint.step == 4
 
