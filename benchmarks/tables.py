@@ -200,7 +200,23 @@ def cost_tables(result: Mapping[str, Any]) -> list[Table]:
     return [
         Table(f"Without padding, {share}", header, rows),
         Table(f"Padded, {share}", ["training", "times the FLOP", "memory GiB", *hours_on], padded),
+        _judging_table(result, gpus, share),
     ]
+
+
+def _judging_table(result: Mapping[str, Any], gpus: list[str], share: str) -> Table:
+    """What measuring a model takes beside training it."""
+    rows = []
+    for name, one in result["experiments"].items():
+        work = [
+            f"{one['longest_flops'] / 1e9:.1f}",
+            f"{one['evaluation_flops'] / 1e15:.2f}",
+            f"{100 * one['evaluation_flops'] / one['flops']:.1f}%",
+        ]
+        rows.append([name, *work, *(f"{one['evaluation_seconds'][gpu]:.0f}" for gpu in gpus)])
+    seconds_on = [f"seconds on {gpu}" for gpu in gpus]
+    header = ["evaluation of", "GFLOP, longest sequence", "PFLOP in all", "of training"]
+    return Table(f"Evaluation, {share}", [*header, *seconds_on], rows)
 
 
 TABLES: dict[str, Callable[[Mapping[str, Any]], list[Table]]] = {

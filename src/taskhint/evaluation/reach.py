@@ -105,7 +105,7 @@ def _checked_longest(longest: int) -> int:
 
 def _score(run: Run, task: Task, length: int, examples: int) -> Score:
     try:
-        check_evaluation(run.recipe.model, task, [length])
+        check_evaluation(run.recipe.model, task, [length], run.model.device)
         return score(run.model, task, run.recipe.seed, length, examples, edit_distance=False)
     except UserError as error:  # no such inputs, or no such positions
         raise UserError(f"length {length} cannot be measured: {error}; set --longest") from None

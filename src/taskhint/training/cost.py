@@ -32,6 +32,8 @@ from taskhint.tasks.task import Task
 BACKWARD = 2  # a linear map's way back is two products of the size of the one on the way there
 FLOAT = 4  # bytes
 DRAWS = 2048
+TEST_EXAMPLES = 100_000  # sequences that the paper judges at each length
+TEST_LENGTHS = {"sort": (5, 10, 20, 30, 50, 70, 100), "increment": (5, 10, *range(11, 21))}
 UTILISATION = 0.35  # share of a GPU's peak that a training of this size reaches; an assumption
 
 
@@ -211,6 +213,30 @@ def hours(
     return recipe.steps * step_flops(recipe, padded) / (gpu.teraflops * 1e12 * utilisation) / 3600
 
 
+def sequence_flops(recipe: Recipe, length: int) -> float:
+    """Operations of judging one test sequence: one pass over its right answer, all of it read."""
+    task = recipe.task
+    batch = make_batch(task, [task.make(RandomBits(0, TEST_STREAM, np.arange(DRAWS)), length)])
+    scored = len(batch.targets) / DRAWS
+    return sum(
+        group.count
+        / DRAWS
+        * forward_flops(
+            recipe.model,
+            task.vocab.size,
+            Example(1.0, group.length, group.tail, scored),
+        )
+        for group in batch.groups
+    )
+
+
+def evaluation_flops(recipe: Recipe, examples: int = TEST_EXAMPLES) -> float:
+    """Operations of a measurement at the paper's test lengths. The first block's table, made once
+    for thousands of sequences, counts nothing.
+    """
+    return examples * sum(sequence_flops(recipe, n) for n in TEST_LENGTHS[recipe.task.kind])
+
+
 def paper_experiments() -> dict[str, Recipe]:
     """The paper's trainings: depths of the plain sorter, the hints, the tempered softmax,
     increment.
@@ -238,7 +264,12 @@ def measure(
 
 
 def _row(recipe: Recipe, utilisation: float) -> dict[str, Any]:
+    judging = evaluation_flops(recipe)
+    rates = {name: gpu.teraflops * 1e12 * utilisation for name, gpu in GPUS.items()}
     return {
+        "evaluation_flops": judging,
+        "evaluation_seconds": {name: judging / rate for name, rate in rates.items()},
+        "longest_flops": sequence_flops(recipe, max(TEST_LENGTHS[recipe.task.kind])),
         "parameters": sum(parameters(recipe).values()),
         "updates": recipe.steps,
         "flops_per_update": step_flops(recipe),
