@@ -23,7 +23,6 @@ JOBS = """
 from pathlib import Path
 from taskhint.cli import main
 from taskhint.cli import demo
-from taskhint.sweeps.local import Job
 from tests.reliability import tiny
 import sys
 

@@ -34,8 +34,8 @@ from taskhint.report.figures import experiment_figure
 from taskhint.report.page import write_report
 from taskhint.runs.curve import LengthCurve, Score, save_curve
 from taskhint.runs.shares import save_shares
-from taskhint.sweeps import local as parallel
-from taskhint.sweeps.local import Measurement
+from taskhint.sweeps.jobs import Measurement
+from taskhint.sweeps.local import LocalPool, slots_here
 from taskhint.system.errors import UserError
 from taskhint.system.files import json_bytes, write_atomically
 from taskhint.system.plugins import import_source
@@ -289,9 +289,15 @@ def test_paper_scale_has_the_papers_number_of_test_sequences(tmp_path: Path) -> 
 
 
 def test_a_gpu_has_one_run_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert parallel._at_once() == len(os.sched_getaffinity(0))
+    assert slots_here(None) == [None] * len(os.sched_getaffinity(0))
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
-    assert parallel._at_once() == 1
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    assert slots_here(None) == ["0", "1"]
+    assert slots_here(0.4) == ["0", "1", "0", "1"]
+    assert slots_here(0) == [""] * len(os.sched_getaffinity(0))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
+    assert slots_here(0.25) == ["3"] * 4
 
 
 def test_an_experiment_without_all_its_arms_is_not_judged(tmp_path: Path) -> None:
@@ -317,7 +323,7 @@ def test_a_campaign_trains_measures_and_is_skipped_when_done(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(EXPERIMENTS, "small", SMALL)
-    reproduce([SMALL], "pocket", 2, tmp_path)
+    reproduce([SMALL], "pocket", 2, tmp_path, LocalPool())
     first = capsys.readouterr().out
     assert "4 runs, 0 of them done" in first
     assert "small: " in first
@@ -325,7 +331,7 @@ def test_a_campaign_trains_measures_and_is_skipped_when_done(
         path.unlink()  # results alone are enough
     times = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("evaluations/*/*.json")}
     assert len(times) == 8
-    reproduce([SMALL], "pocket", 2, tmp_path)
+    reproduce([SMALL], "pocket", 2, tmp_path, LocalPool())
     assert "4 runs, 4 of them done" in capsys.readouterr().out
     assert times == {path: path.stat().st_mtime_ns for path in times}
     assert not any(
@@ -340,7 +346,7 @@ def test_a_campaign_trains_measures_and_is_skipped_when_done(
     assert "Mind the &lt;gap&gt;." in page
     assert (tmp_path / "small.html").is_file()
     with pytest.raises(UserError, match="at scale pocket"):
-        reproduce([EXPERIMENTS["hint"]], "paper", 1, tmp_path)
+        reproduce([EXPERIMENTS["hint"]], "paper", 1, tmp_path, LocalPool())
     (tmp_path / "plain").rename(tmp_path / "elsewhere")
     assert not any(job.measurements for job in jobs_for([SMALL], "pocket", 2, tmp_path)), (
         "runs are found by their recipes"
@@ -367,7 +373,7 @@ def test_an_experiment_of_ones_own_file_is_found_again(
     (tmp_path / "mine.py").write_text(OWN)
     module = import_source(str(tmp_path / "mine.py"))
     out = tmp_path / "out"
-    reproduce([module.MINE], "pocket", 1, out)
+    reproduce([module.MINE], "pocket", 1, out, LocalPool())
     assert read_marker(out).sources == {"my-own": "mine.py"}
     assert find_experiment("my-own") is module.MINE
     assert "Is it mine?" in write_report(out, tmp_path / "page.html").read_text()
@@ -383,7 +389,7 @@ def test_a_damaged_marker_is_one_clear_line(tmp_path: Path, text: str) -> None:
     with pytest.raises(UserError, match=r"damaged: it does not name"):
         write_report(tmp_path, tmp_path / "page.html")
     with pytest.raises(UserError, match=r"damaged: it does not name"):
-        reproduce([EXPERIMENTS["hint"]], "pocket", 1, tmp_path)
+        reproduce([EXPERIMENTS["hint"]], "pocket", 1, tmp_path, LocalPool())
 
 
 def test_the_listing_names_every_experiment_with_its_cost() -> None:
@@ -418,5 +424,5 @@ def test_the_marker_keeps_what_was_there(tmp_path: Path) -> None:
     few = Experiment("few", "?", (PLAIN,), (3,), examples=20)
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(EXPERIMENTS, "few", few)
-        reproduce([few], "pocket", 1, tmp_path)
+        reproduce([few], "pocket", 1, tmp_path, LocalPool())
     assert json.loads((tmp_path / MARKER).read_text())["experiments"] == ["hint", "few"]

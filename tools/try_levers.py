@@ -26,7 +26,8 @@ from taskhint.recipes import find_recipe
 from taskhint.recipes.recipe import Recipe
 from taskhint.runs.checkpoint import WEIGHTS
 from taskhint.runs.run import Run, load, weight_shapes
-from taskhint.sweeps.local import Job, run_jobs
+from taskhint.sweeps.jobs import Job
+from taskhint.sweeps.local import LocalPool
 from taskhint.system.files import json_bytes, write_atomically
 from taskhint.tasks import Mixture, Sort
 
@@ -73,13 +74,12 @@ def main() -> None:
     )
     parser.add_argument("runs", type=Path)
     options = parser.parse_args()
-    jobs = [
-        Job(options.runs / label.replace(" ", "-"), recipe(changes), ())
-        for label, changes in CHANGES.items()
-    ]
-    for job, _ in run_jobs(jobs, "levers"):
-        print(job.out.name, flush=True)
-    runs = {label: load(job.out) for label, job in zip(CHANGES, jobs, strict=True)}
+    jobs = [Job(label.replace(" ", "-"), recipe(changes)) for label, changes in CHANGES.items()]
+    for outcome in LocalPool().run(jobs, options.runs, "levers"):
+        if outcome.error is not None:
+            raise outcome.error
+        print(outcome.job.out, flush=True)
+    runs = {label: load(options.runs / job.out) for label, job in zip(CHANGES, jobs, strict=True)}
     tries = [
         measured(label, list(CHANGES[label]), run.recipe, run.model) for label, run in runs.items()
     ]

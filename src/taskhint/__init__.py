@@ -67,6 +67,9 @@ if TYPE_CHECKING:
     from taskhint.runs.run import Run as Run
     from taskhint.runs.run import load as load
     from taskhint.sweeps.choose import choose as choose
+    from taskhint.sweeps.status import status as status
+    from taskhint.sweeps.sweep import Swept as Swept
+    from taskhint.sweeps.sweep import sweep as sweep
     from taskhint.system.errors import UserError as UserError
     from taskhint.system.ranks import rank_correlation as rank_correlation
     from taskhint.tasks import ArrayTask as ArrayTask
@@ -125,6 +128,8 @@ _NAMES = {
     "taskhint.runs.reach": ("Reach",),
     "taskhint.runs.run": ("Run", "load"),
     "taskhint.sweeps.choose": ("choose",),
+    "taskhint.sweeps.status": ("status",),
+    "taskhint.sweeps.sweep": ("Swept", "sweep"),
     "taskhint.system.errors": ("UserError",),
     "taskhint.system.ranks": ("rank_correlation",),
     "taskhint.tasks": (

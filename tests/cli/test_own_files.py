@@ -16,7 +16,8 @@ from taskhint.cli import main
 from taskhint.recipes import find_recipe
 from taskhint.recipes.recipe import Recipe
 from taskhint.runs.environment import code_text, own_sources
-from taskhint.sweeps.local import Job, Measurement, run_jobs
+from taskhint.sweeps.jobs import Job, Measurement
+from taskhint.sweeps.local import LocalPool
 from taskhint.system import plugins
 from taskhint.tasks import Task
 
@@ -145,10 +146,10 @@ def test_a_recipe_of_taskhint_alone_has_no_own_files() -> None:
 def test_worker_processes_repeat_the_imports(own: Path) -> None:
     recipe = plugins.imported_value("mine.py", "small", Recipe)
     jobs = [
-        Job(own / f"run-{seed}", recipe.change(seed=seed), (Measurement("uniform", (2,), 4),))
+        Job(f"run-{seed}", recipe.change(seed=seed), (Measurement("uniform", (2,), 4),))
         for seed in range(2)
     ]
-    found = {job.out.name: curves[0] for job, curves in run_jobs(jobs, "test")}
+    found = {one.job.out: one.curves[0] for one in LocalPool().run(jobs, own, "test")}
     assert {name: curve.task for name, curve in found.items()} == {
         "run-0": "echo-of-a-test",
         "run-1": "echo-of-a-test",

@@ -31,6 +31,7 @@ COMMANDS = {
     "probe": "look inside runs: bases, projections, mechanisms, attention, first errors",
     "explore": "a page that shows models thinking, token by token, and lets you intervene",
     "choose": "rank hints or recipes by extrapolation inside the allowed lengths",
+    "sweep": "train recipes × a grid × seeds, measure them, write one table and one figure",
     "reproduce": "run experiments on all cores and report on them; without a name, list them",
     "report": "one HTML file with the curves and tables of every evaluated run below DIR",
     "demo": "train plain, tempered and hinted models, compare them by length, write a report",
@@ -51,6 +52,7 @@ examples:
   taskhint probe runs/tempered runs/constructed --out inside --input "5 17 43 78 92"
   taskhint explore runs/tempered runs/constructed
   taskhint choose sort --hints successor,count,fill --out chosen
+  taskhint sweep sort/tempered --grid model.width=64,128 --lengths 20-100:20 --out sweeps/width
   taskhint reproduce hint tempered --out reproduced
   taskhint report runs --out report.html
 

@@ -7,13 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from taskhint.cli.arguments import Parser
+from taskhint.cli.executors import add_executor, chosen_executor
 from taskhint.evaluation.results import find_results
 from taskhint.evaluation.summary import series_table, summarise
 from taskhint.recipes import find_recipe
 from taskhint.recipes.recipe import Recipe
 from taskhint.report.page import write_report
 from taskhint.runs.curve import curve_table, load_curves
-from taskhint.sweeps.local import Job, Measurement, run_jobs
+from taskhint.sweeps.jobs import Job, Measurement
+from taskhint.sweeps.sweep import conduct
 from taskhint.system.tables import text_table
 
 EXAMPLE = "taskhint demo --out demo"
@@ -38,12 +40,15 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--out", metavar="DIR", required=True, help="where runs and report.html go"
     )
+    add_executor(parser)
 
 
 def run(options: argparse.Namespace) -> None:
     """Train and measure all models, print each curve when it is known, write the report."""
     out = Path(options.out)
-    jobs = [Job(out / name, _recipe(*what), MEASUREMENTS) for name, what in RUNS.items()]
+    executor = chosen_executor(options)
+    jobs = [Job(name, _recipe(*what), MEASUREMENTS) for name, what in RUNS.items()]
+    jobs.sort(key=lambda job: -job.recipe.steps)
     print(
         (
             f"Training {len(jobs)} models on inputs of at most 20 symbols, then sorting up to "
@@ -51,9 +56,11 @@ def run(options: argparse.Namespace) -> None:
         ),
         flush=True,
     )
-    for job, curves in run_jobs(sorted(jobs, key=lambda job: -job.recipe.steps), "demo"):
-        for curve in curves:
-            print(f"\n{job.out.name}: {curve_table(curve)}", end="", flush=True)
+    for outcome in conduct(jobs, out, executor, "demo"):
+        if outcome.error is not None:
+            raise outcome.error
+        for curve in outcome.curves:
+            print(f"\n{outcome.job.out}: {curve_table(curve)}", end="", flush=True)
     print("\n" + series_table(summarise(find_results(out))))
     print(hint_effect(out))
     report = write_report(out, out / "report.html")

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from taskhint.cli.arguments import Parser, add_scale, known_scale, whole
+from taskhint.cli.executors import add_executor, chosen_executor, tell
 from taskhint.evaluation.results import Result, find_results, one_per_run
 from taskhint.experiments import EXPERIMENTS, find_experiment, source_of
 from taskhint.experiments.arm import Arm
@@ -17,8 +18,8 @@ from taskhint.recipes import find_recipe, measured
 from taskhint.recipes.recipe import Recipe, Scale
 from taskhint.report.experiment_page import finding_text
 from taskhint.report.page import write_report
-from taskhint.runs.curve import Score
-from taskhint.sweeps.local import Job, Measurement, run_jobs
+from taskhint.sweeps.jobs import Executor, Job, Measurement, enough
+from taskhint.sweeps.sweep import conduct
 from taskhint.system.errors import UserError
 from taskhint.system.plugins import imported_value, split_target
 from taskhint.system.tables import text_table
@@ -40,6 +41,7 @@ def add_arguments(parser: Parser) -> None:
     )
     add_scale(parser)
     parser.add_argument("--seeds", type=whole, default=3, metavar="N", help="seeds 0 to N-1 (3)")
+    add_executor(parser)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -52,7 +54,7 @@ def run(options: argparse.Namespace) -> None:
         return
     if options.out is None:
         raise UserError("--out is needed: where runs and reports go")
-    reproduce(chosen, scale, options.seeds, Path(options.out))
+    reproduce(chosen, scale, options.seeds, Path(options.out), chosen_executor(options))
 
 
 def find_experiments(targets: Iterable[str], scale: Scale) -> list[Experiment]:
@@ -80,7 +82,9 @@ def _own_experiment(source: str, name: str) -> Experiment:
     return experiment
 
 
-def reproduce(chosen: Sequence[Experiment], scale: Scale, seeds: int, out: Path) -> None:
+def reproduce(
+    chosen: Sequence[Experiment], scale: Scale, seeds: int, out: Path, executor: Executor
+) -> None:
     """Run experiments, then report on all that the directory holds."""
     for experiment in chosen:
         if scale not in experiment.scales:
@@ -92,12 +96,9 @@ def reproduce(chosen: Sequence[Experiment], scale: Scale, seeds: int, out: Path)
     jobs = jobs_for(chosen, scale, seeds, out)
     todo = [job for job in jobs if job.measurements or job.mechanisms]
     print(f"{len(jobs)} runs, {len(jobs) - len(todo)} of them done", flush=True)
-    for job, curves in run_jobs(todo, "reproduce") if todo else ():
-        text = (
-            "; ".join(f"{c.distribution} {_percents(c.scores)}" for c in curves)
-            or "mechanisms counted"
-        )
-        print(f"{job.out.relative_to(out)}: {text}", flush=True)
+    error = tell(conduct(todo, out, executor, "reproduce"))
+    if error is not None:
+        raise error
     for finding in find_all(find_results(out), chosen, scale):
         print("\n" + finding_text(finding), end="")
         print(
@@ -130,7 +131,7 @@ def jobs_for(experiments: Iterable[Experiment], scale: Scale, seeds: int, out: P
     done = {result.recipe.fingerprint(): result for result in _results(out)}
     # The first seed of everything comes first: a stopped campaign then has a little of all.
     return [
-        _job(out / arm.name / f"seed-{seed}", arm.at(scale).change(seed=seed), users, done)
+        _job(out, f"{arm.name}/seed-{seed}", arm.at(scale).change(seed=seed), users, done)
         for seed in range(seeds)
         for arm, users in wanted.values()
     ]
@@ -144,21 +145,26 @@ def _results(out: Path) -> list[Result]:
 
 
 def _job(
-    out: Path, recipe: Recipe, experiments: Sequence[Experiment], done: dict[str, Result]
+    root: Path,
+    out: str,
+    recipe: Recipe,
+    experiments: Sequence[Experiment],
+    done: dict[str, Result],
 ) -> Job:
-    from taskhint.runs.run import load
+    from taskhint.runs.run import read_recipe
 
     there = done.get(recipe.fingerprint())
     if there is not None and there.path.is_dir():
-        out = there.path
-    elif (out / "recipe.json").exists() and recipe.differences(load(out).recipe):
+        out = str(there.path.relative_to(root))
+    elif (root / out / "recipe.json").exists() and recipe.differences(read_recipe(root / out)):
         raise UserError(
-            f"{out} holds another run than the experiment asks for; choose another --out"
+            f"{root / out} holds another run than the experiment asks for; choose another --out"
         )
     missing: dict[tuple[str, int, bool], list[int]] = {}
     for (name, n), (examples, far) in _wanted(experiments, recipe.scale).items():
         curve = there.curves.get(name) if there is not None else None
-        if not _enough(curve.scores.get(n) if curve else None, examples, far):
+        wanted = Measurement(name, (n,), examples, far)
+        if not enough(curve.scores.get(n) if curve else None, wanted):
             missing.setdefault((name, examples, far), []).append(n)
     measurements = (
         Measurement(name, tuple(sorted(n)), count, far)
@@ -199,18 +205,6 @@ def _wanted(
                 examples = max(before[0], experiment.examples_at(length, scale))
                 wanted[distribution, length] = (examples, before[1] or distances)
     return wanted
-
-
-def _enough(score: Score | None, examples: int, distances: bool) -> bool:
-    return (
-        score is not None
-        and score.examples >= examples
-        and (score.edit_distance is not None or not distances)
-    )
-
-
-def _percents(scores: dict[int, Score]) -> str:
-    return " ".join(f"{n}:{100 * score.accuracy:.1f}" for n, score in sorted(scores.items()))
 
 
 def listing(scale: Scale, seeds: int) -> str:

@@ -4,11 +4,11 @@ model.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from taskhint.evaluation.results import Result, one_per_run
-from taskhint.recipes.recipe import Recipe
+from taskhint.recipes.recipe import Recipe, differing_keys
 from taskhint.runs.curve import Score
 from taskhint.system.errors import UserError
 from taskhint.system.stats import OverSeeds
@@ -58,18 +58,20 @@ def summarise(results: Iterable[Result]) -> list[Series]:
 
 def _labels(recipes: Iterable[Recipe]) -> dict[Recipe, str]:
     """The recipe's name; where several share a name, also the settings in which they differ."""
-    all_recipes = list(recipes)
-    labels = {}
-    for recipe in all_recipes:
-        others = [other for other in all_recipes if other.name == recipe.name]
-        keys = sorted(
-            {key for other in others for key in recipe.differences(other)} - _UPDATE_KEYS
-        )
+    same: dict[str, list[Recipe]] = {}
+    for recipe in recipes:
+        same.setdefault(recipe.name, []).append(recipe)
+    return {recipe: text for group in same.values() for recipe, text in _told_apart(group)}
+
+
+def _told_apart(recipes: Sequence[Recipe]) -> Iterator[tuple[Recipe, str]]:
+    keys = [key for key in differing_keys(recipes) if key not in _UPDATE_KEYS]
+    updates = len({(recipe.steps, recipe.main_updates) for recipe in recipes}) > 1
+    for recipe in recipes:
         parts = [f"{key} {recipe.setting(key)}" for key in keys]
-        if len({(other.steps, other.main_updates) for other in others}) > 1:
+        if updates:
             parts.insert(0, updates_text(recipe))
-        labels[recipe] = ", ".join([recipe.name, *parts])
-    return labels
+        yield recipe, ", ".join([recipe.name, *parts])
 
 
 def updates_text(recipe: Recipe) -> str:
@@ -89,9 +91,9 @@ def _point(scores: list[Score]) -> Point:
     return Point(accuracy, sum(distances) / len(distances) if distances else None)
 
 
-def series_table(series: Sequence[Series]) -> str:
-    """All curves, a table per test distribution, a row per recipe: accuracy in
-    percent by length.
+def series_table(series: Sequence[Series], intervals: bool = False) -> str:
+    """All curves, a table per test distribution, a row per recipe: accuracy in percent by
+    length; with intervals on request.
     """
     text = ""
     for distribution in sorted(
@@ -99,11 +101,30 @@ def series_table(series: Sequence[Series]) -> str:
     ):
         chosen = [one for one in series if one.distribution == distribution]
         lengths = sorted({length for one in chosen for length in one.points})
-        rows = [[one.label, *(_percent(one, length) for length in lengths)] for one in chosen]
-        text += f"{distribution} sequences, accuracy % by length\n"
+        rows = [[one.label, *(_percent(one, n, intervals) for n in lengths)] for one in chosen]
+        about = f"{distribution} sequences, accuracy % by length"
+        text += about + (f", with 95% intervals ({_basis(chosen)})\n" if intervals else "\n")
         text += text_table(["", *(str(length) for length in lengths)], rows) + "\n"
     return text
 
 
-def _percent(series: Series, length: int) -> str:
-    return f"{100 * series.points[length].accuracy.mean:.1f}" if length in series.points else ""
+def _percent(series: Series, length: int, interval: bool) -> str:
+    if length not in series.points:
+        return ""
+    accuracy = series.points[length].accuracy
+    text = f"{100 * accuracy.mean:.1f}"
+    low, high = accuracy.interval * 100
+    return f"{text} ({low:.1f}–{high:.1f})" if interval else text
+
+
+def _basis(series: Sequence[Series]) -> str:
+    """On how many seeds and sequences the numbers stand."""
+    points = [point.accuracy for one in series for point in one.points.values()]
+    seeds = sorted({point.seeds for point in points})
+    counts = sorted({count for point in points for count in point.sequences})
+    return f"{_span(seeds)} seed{'s' if seeds != [1] else ''}, {_span(counts)} sequences each"
+
+
+def _span(numbers: Sequence[int]) -> str:
+    first, last = f"{numbers[0]:,}", f"{numbers[-1]:,}"
+    return first if first == last else f"{first} to {last}"

@@ -278,6 +278,22 @@ class Recipe(Settings):
         return hashlib.sha256(json.dumps(deciding, sort_keys=True).encode()).hexdigest()
 
 
+def differing_keys(recipes: Iterable[Recipe]) -> list[str]:
+    """The dotted keys in which recipes differ from one another, of those that decide the
+    weights.
+    """
+    texts: dict[str, set[str]] = {}
+    counts: dict[str, int] = {}
+    total = 0
+    for recipe in recipes:
+        total += 1
+        for key, text in _flat(to_json(recipe)).items():
+            texts.setdefault(key, set()).add(text)
+            counts[key] = counts.get(key, 0) + 1
+    different = {key for key, found in texts.items() if len(found) > 1 or counts[key] < total}
+    return sorted(different - STORAGE_KEYS)
+
+
 def _as_first_written(data: Any) -> Any:
     """As version 0.1 wrote it: what it could say keeps the fingerprint that it had."""
     model = dict(data["model"])

@@ -110,7 +110,7 @@ class LengthCurve(Settings):
 
     def to_frame(self) -> Any:
         """A pandas data frame (polars where there is no pandas), a row per length."""
-        frames = _frames()
+        frames = data_frames()
         about = {name: getattr(self, name) for name in ("recipe", "distribution", "seed", "step")}
         rows = [
             {**about, "length": n, **dict.fromkeys(["edit_distance"]), **self[n].to_json()}
@@ -205,7 +205,7 @@ def _cells(curve: LengthCurve) -> tuple[list[str], list[list[str]]]:
     return [*header, "edit distance"] if edits else header, rows
 
 
-def _frames() -> Any:
+def data_frames() -> Any:
     for name in ("pandas", "polars"):
         with suppress(ImportError):
             return import_module(name)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from taskhint.experiments.arm import plain_name
 from taskhint.recipes.recipe import Recipe
-from taskhint.runs.curve import Score
 from taskhint.runs.run import Run, load
 from taskhint.sweeps.choice import (
     FILE,
@@ -19,7 +18,9 @@ from taskhint.sweeps.choice import (
     shortened,
     upper_half,
 )
-from taskhint.sweeps.local import Job, Measurement, run_jobs
+from taskhint.sweeps.jobs import Job, Measurement, undone
+from taskhint.sweeps.local import LocalPool
+from taskhint.sweeps.sweep import conduct
 from taskhint.system.errors import UserError
 from taskhint.system.files import json_bytes, read_json, write_atomically
 from taskhint.system.settings import Settings, conform, to_json
@@ -57,15 +58,15 @@ def choose(
     wanted = Measurement(distribution, upper_half(main), examples)
     short = {label: shortened(recipe, steps) for label, recipe in recipes.items()}
     runs = {
-        (label, seed): place / plain_name(label) / f"seed-{seed}"
+        (label, seed): f"{plain_name(label)}/seed-{seed}"
         for seed in range(first_seed, first_seed + seeds)
         for label in short
     }
     if len(set(runs.values())) < len(runs) or not runs:
         raise UserError("candidates need different names and at least one seed")
-    jobs = [_job(path, short[label].change(seed=s), wanted) for (label, s), path in runs.items()]
+    jobs = [Job(name, short[of].change(seed=s), (wanted,)) for (of, s), name in runs.items()]
     _run(jobs, place)
-    found = {key: _signals(load(path), main, wanted) for key, path in runs.items()}
+    found = {key: _signals(load(place / name), main, wanted) for key, name in runs.items()}
     candidates = [
         Candidate(label, recipe, {s: one for (of, s), one in found.items() if of == label})
         for label, recipe in short.items()
@@ -95,24 +96,18 @@ def common_task(recipes: Mapping[str, Recipe]) -> Task:
 
 
 def _run(jobs: list[Job], place: Path) -> None:
-    todo = [job for job in jobs if job.measurements]
-    print(f"{len(jobs)} runs, {len(jobs) - len(todo)} of them done", flush=True)
-    for job, (curve, *_) in run_jobs(todo, "choose") if todo else ():
+    print(f"{len(jobs)} runs, {len(jobs) - len(undone(jobs, place))} of them done", flush=True)
+    failed = []
+    for outcome in conduct(jobs, place, LocalPool(), "choose"):
+        if outcome.error is not None:
+            failed.append(outcome.error)
+            continue
+        (curve,) = outcome.curves
         accuracy = curve[max(curve.scores)].accuracy
         at = f"{100 * accuracy:.1f}% at {max(curve.scores)}"
-        print(f"{job.out.relative_to(place)}: {at}", flush=True)
-
-
-def _job(path: Path, recipe: Recipe, wanted: Measurement) -> Job:
-    """Training, and what of the measurement is not there yet."""
-    scores: dict[int, Score] = {}
-    if (path / "recipe.json").exists() and not recipe.differences(load(path).recipe):
-        curve = load(path).curves.get(wanted.distribution)
-        scores = curve.scores if curve is not None and curve.step == recipe.steps else {}
-    missing = tuple(
-        n for n in wanted.lengths if n not in scores or scores[n].examples < wanted.examples
-    )
-    return Job(path, recipe, (replace(wanted, lengths=missing),) if missing else ())
+        print(f"{outcome.job.out}: {at}", flush=True)
+    if failed:
+        raise failed[0]
 
 
 def _signals(run: Run, main: Task, measured: Measurement) -> Signals:

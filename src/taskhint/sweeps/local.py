@@ -1,4 +1,4 @@
-"""Many runs on all cores: one process and one thread each, resumed where they left off, reported
+"""Many runs on one machine: one process and one thread each, resumed where they left off, reported
 as they finish.
 """
 
@@ -18,108 +18,98 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from taskhint.recipes.recipe import Recipe
-from taskhint.runs.curve import LengthCurve
-from taskhint.system.errors import Interrupted, MachineError, UserError, warn
-from taskhint.system.memory import memory_errors
+from taskhint.sweeps.collecting import collect, raise_if_stopped
+from taskhint.sweeps.jobs import Job, Outcome
+from taskhint.sweeps.work import Answer, do, single_threaded
+from taskhint.system.errors import MachineError
 from taskhint.system.plugins import import_all, imported_sources
 from taskhint.system.progress import Progress
-from taskhint.system.signals import Stop, ask_to_stop, name
+from taskhint.system.signals import Stop, ask_to_stop
 
-
-@dataclass(frozen=True)
-class Measurement:
-    """What to measure of a finished run."""
-
-    distribution: str
-    lengths: tuple[int, ...]
-    examples: int
-    edit_distance: bool = False
-
-
-@dataclass(frozen=True)
-class Job:
-    out: Path
-    recipe: Recipe
-    measurements: tuple[Measurement, ...]
-    mechanisms: tuple[
-        int, ...
-    ] = ()  # lengths at which the mechanisms inside the model are counted
-
+_VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 _counts: Any = None
 _stop_all: Any = None
 
 
-def run_jobs(jobs: Sequence[Job], title: str) -> Iterator[tuple[Job, list[LengthCurve]]]:
-    """Train and measure every job; each with its curves as soon as they are known.
+@dataclass(frozen=True)
+class LocalPool:
+    """As many runs at once as this process may use cores; or, on GPUs, as many as share them.
 
-    A job that fails does not take the others along; its error is raised in the end. SIGINT and
-    SIGTERM make every worker finish its step, save and stop.
+    `gpus_per_run` is 1 if not given, because a run takes all of a GPU that it can get. With 0 all
+    runs are on the processor.
     """
-    context = multiprocessing.get_context("spawn")
-    counts: Any = context.Queue()
-    stop_all = context.Event()
-    total = sum(job.recipe.steps for job in jobs)
-    workers = min(len(jobs), _at_once())
-    pool = ProcessPoolExecutor(
-        workers,
-        mp_context=context,
-        initializer=_start_worker,
-        initargs=(counts, stop_all, imported_sources()),
-    )
-    with Stop() as stop, Progress(total, title) as progress, _watching(counts, progress):
-        with _blocked(
-            signal.SIGINT
-        ):  # workers inherit this: Ctrl-C reaches the parent alone, which then asks them
-            futures = {pool.submit(_run_job, number, job): job for number, job in enumerate(jobs)}
-        try:
-            yield from _finished(futures, stop)
-        finally:
-            if not all(future.done() for future in futures):
-                stop_all.set()
-            pool.shutdown(wait=True, cancel_futures=True)
-    if stop.number is not None:
-        raise Interrupted(
-            f"stopped by {name(stop.number)}; every run is saved, the same command goes on",
-            stop.number,
+
+    gpus_per_run: float | None = None
+
+    def run(self, jobs: Sequence[Job], root: Path, title: str) -> Iterator[Outcome]:
+        context = multiprocessing.get_context("spawn")
+        counts: Any = context.Queue()
+        stop_all = context.Event()
+        places: Any = context.Queue()
+        slots = slots_here(self.gpus_per_run)
+        for slot in slots:
+            places.put(slot)
+        pool = ProcessPoolExecutor(
+            min(len(jobs), len(slots)),
+            mp_context=context,
+            initializer=_start_worker,
+            initargs=(counts, stop_all, places, imported_sources()),
         )
+        total = sum(job.recipe.steps for job in jobs)
+        with Stop() as stop, Progress(total, title) as progress, _watching(counts, progress):
+            backend = _Pool(pool, root.resolve(), {job: n for n, job in enumerate(jobs)})
+            finished = False
+            try:
+                yield from collect(backend, jobs, stop)
+                finished = stop.number is None
+            finally:
+                if not finished:
+                    stop_all.set()
+                pool.shutdown(wait=True, cancel_futures=True)
+        raise_if_stopped(stop)
 
 
-def _at_once() -> int:
-    """A run on every core that this process may use; on a GPU one after the other, because each
-    takes all of it.
-    """
+def slots_here(gpus_per_run: float | None) -> list[str | None]:
+    """For every run at a time the GPU that it sees: None for whatever there is."""
     import torch
 
-    if torch.cuda.is_available():
-        return 1
-    return (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )
+    if gpus_per_run == 0 or not torch.cuda.is_available():
+        cores = (
+            len(os.sched_getaffinity(0))
+            if hasattr(os, "sched_getaffinity")
+            else os.cpu_count() or 1
+        )
+        return ["" if gpus_per_run == 0 else None] * cores
+    named = os.environ.get(_VISIBLE)
+    gpus = named.split(",") if named else [str(n) for n in range(torch.cuda.device_count())]
+    return list(shared(gpus, gpus_per_run or 1.0))
 
 
-def _finished(
-    futures: dict[Future[list[LengthCurve]], Job], stop: Stop
-) -> Iterator[tuple[Job, list[LengthCurve]]]:
-    """Jobs and their curves until all are done or somebody asks to stop."""
-    pending, failed = set(futures), []
-    while pending and stop.number is None:
-        done, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
-        for future in done:
-            try:
-                curves = future.result()
-            except BrokenProcessPool:
-                raise MachineError(
-                    "a worker process was killed; the same command goes on"
-                ) from None
-            except UserError as error:
-                warn(f"{futures[future].out}: {error}")
-                failed.append(error)
-            else:
-                yield futures[future], curves
-    if failed and stop.number is None:
-        raise failed[0]
+def shared(gpus: Sequence[str], per_run: float) -> list[str]:
+    """Each GPU as often as runs fit on it; all of them once before one of them twice."""
+    return list(gpus) * max(1, int(1 / per_run + 1e-9))
+
+
+@dataclass(frozen=True)
+class _Pool:
+    pool: ProcessPoolExecutor
+    root: Path
+    numbers: dict[Job, int]
+
+    def submit(self, job: Job) -> Future[Answer]:
+        # Workers inherit this: Ctrl-C reaches the parent alone, which then asks them.
+        with _blocked(signal.SIGINT):
+            return self.pool.submit(_run_job, self.numbers[job], job, self.root)
+
+    def ended(self, tickets: Sequence[Future[Answer]]) -> set[Future[Answer]]:
+        return wait(tickets, timeout=0.2, return_when=FIRST_COMPLETED)[0]
+
+    def answer(self, ticket: Future[Answer]) -> Answer:
+        try:
+            return ticket.result()
+        except BrokenProcessPool:
+            raise MachineError("a worker process was killed; the same command goes on") from None
 
 
 @contextmanager
@@ -156,15 +146,16 @@ def _watch(counts: Any, progress: Progress, stop: threading.Event) -> None:
         progress.advance_to(sum(done.values()))
 
 
-def _start_worker(counts: Any, stop_all: Any, sources: Sequence[str]) -> None:
+def _start_worker(counts: Any, stop_all: Any, places: Any, sources: Sequence[str]) -> None:
     """What jobs are made of is imported before the first job arrives."""
-    import torch
-
+    gpu = places.get()
+    if gpu is not None:
+        os.environ[_VISIBLE] = gpu  # before anything asks for GPUs
     import_all(sources)
 
     global _counts, _stop_all
     _counts, _stop_all = counts, stop_all
-    torch.set_num_threads(1)
+    single_threaded()
     threading.Thread(target=_mind_parent, daemon=True).start()
 
 
@@ -180,15 +171,7 @@ def _mind_parent() -> None:
         os._exit(0)  # nothing is being trained; a measurement can be made again
 
 
-def _run_job(number: int, job: Job) -> list[LengthCurve]:
-    with memory_errors():
-        return _train_and_measure(number, job)
-
-
-def _train_and_measure(number: int, job: Job) -> list[LengthCurve]:
-    from taskhint.evaluation.exact import evaluate
-    from taskhint.training.loop import train
-
+def _run_job(number: int, job: Job, root: Path) -> Answer:
     last = 0.0
 
     def report(step: int, loss: float) -> None:  # noqa: ARG001
@@ -197,18 +180,9 @@ def _train_and_measure(number: int, job: Job) -> list[LengthCurve]:
             last = time.monotonic()
             _counts.put((number, step))
 
-    try:
-        run = None if _stop_all.is_set() else train(job.recipe, job.out, report=report)
-    except Interrupted:
-        run = None
-    if run is None or _stop_all.is_set():
+    answer = Answer("stopped") if _stop_all.is_set() else do(job, root, report)
+    if answer.state == "stopped" or _stop_all.is_set():
         os._exit(0)  # the pool would hand this process another job
-    _counts.put((number, job.recipe.steps))
-    if job.mechanisms:
-        from taskhint.probe.mechanisms import keep_mechanisms
-
-        keep_mechanisms(run, job.mechanisms)
-    return [
-        evaluate(run, m.lengths, m.examples, m.distribution, m.edit_distance)
-        for m in job.measurements
-    ]
+    if answer.state != "busy":
+        _counts.put((number, job.recipe.steps))
+    return answer

@@ -1,0 +1,135 @@
+"""What a sweep is made of: runs to train, what to measure of each, and what came out.
+
+Paths are relative to the sweep's directory, which may be mounted elsewhere on other machines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from taskhint.recipes.recipe import Recipe
+from taskhint.runs.curve import LengthCurve, Score, curve_path
+from taskhint.runs.shares import KeptShares, load_shares
+from taskhint.system.errors import UserError
+from taskhint.system.files import read_json
+from taskhint.system.settings import Settings, conform, to_json
+
+
+@dataclass(frozen=True)
+class Measurement(Settings):
+    """What to measure of a finished run."""
+
+    distribution: str
+    lengths: tuple[int, ...]
+    examples: int
+    edit_distance: bool = False
+
+
+@dataclass(frozen=True)
+class Job(Settings):
+    """A run to train, and what to measure of it. `mechanisms` are the lengths at which the
+    mechanisms inside the model are counted.
+    """
+
+    out: str
+    recipe: Recipe
+    measurements: tuple[Measurement, ...] = ()
+    mechanisms: tuple[int, ...] = ()
+
+    def to_json(self) -> Any:
+        return to_json(self)
+
+    @classmethod
+    def from_json(cls, data: Any) -> Job:
+        job: Job = conform(cls, data, "job")
+        return job
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A job that ended: its curves, or what went wrong."""
+
+    job: Job
+    curves: tuple[LengthCurve, ...] = ()
+    error: UserError | None = None
+
+
+class Executor(Protocol):
+    """Where jobs run."""
+
+    def run(self, jobs: Sequence[Job], root: Path, title: str) -> Iterator[Outcome]:
+        """Train and measure every job below a directory; each as soon as it ends.
+
+        A job that fails does not take the others along. SIGINT and SIGTERM make every worker
+        finish its step, save and stop; then Interrupted is raised.
+        """
+        ...
+
+
+def missing(job: Job, root: Path) -> Job:
+    """The same job with what is not measured yet of the last checkpoint."""
+    left = left_of(root / job.out, job.recipe.steps, job.measurements, job.mechanisms)
+    return replace(job, measurements=left[0], mechanisms=left[1])
+
+
+def left_of(
+    run: Path, step: int, measurements: Sequence[Measurement], mechanisms: Sequence[int]
+) -> tuple[tuple[Measurement, ...], tuple[int, ...]]:
+    """Of what is wanted of a checkpoint, what no file of the run has."""
+    parts = (lacking(one, kept_curve(run, step, one.distribution)) for one in measurements)
+    return tuple(one for one in parts if one.lengths), _uncounted(run, step, mechanisms)
+
+
+def done(
+    run: Path, step: int, measurements: Sequence[Measurement], mechanisms: Sequence[int]
+) -> bool:
+    """Whether nothing is left to do. Results are enough: the weights may be gone."""
+    if not measurements and not mechanisms:
+        return (run / "checkpoints" / f"step-{step:08d}").is_dir()
+    return left_of(run, step, measurements, mechanisms) == ((), ())
+
+
+def undone(jobs: Sequence[Job], root: Path) -> list[Job]:
+    return [
+        job
+        for job in jobs
+        if not done(root / job.out, job.recipe.steps, job.measurements, job.mechanisms)
+    ]
+
+
+def kept_curve(run: Path, step: int, distribution: str) -> LengthCurve | None:
+    """What was measured of a checkpoint; None if nothing was, or the file is damaged."""
+    path = curve_path(run, step, distribution)
+    if not path.exists():
+        return None
+    try:
+        return LengthCurve.from_json(read_json(path), str(path))
+    except UserError:
+        return None
+
+
+def lacking(wanted: Measurement, curve: LengthCurve | None) -> Measurement:
+    """The part of a measurement that a curve does not have."""
+    scores = {} if curve is None else curve.scores
+    left = (n for n in wanted.lengths if not enough(scores.get(n), wanted))
+    return replace(wanted, lengths=tuple(left))
+
+
+def enough(score: Score | None, wanted: Measurement) -> bool:
+    return (
+        score is not None
+        and score.examples >= wanted.examples
+        and (score.edit_distance is not None or not wanted.edit_distance)
+    )
+
+
+def _uncounted(run: Path, step: int, lengths: Sequence[int]) -> tuple[int, ...]:
+    try:
+        kept = load_shares(run) if lengths else KeptShares()
+    except UserError:
+        kept = KeptShares()
+    counted = kept.shares.values() if kept.step == step else ()
+    return tuple(n for n in lengths if not any(n in row for row in counted))

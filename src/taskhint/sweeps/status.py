@@ -1,0 +1,153 @@
+"""How far a sweep is, from the files of its runs alone: it can be asked on any machine that sees
+them, while the sweep runs and after.
+
+Times come from the file system, so that clocks of different machines are never compared.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Literal
+
+from taskhint.sweeps.jobs import done
+from taskhint.sweeps.plan import Planned, read_plan
+from taskhint.sweeps.work import FAILED
+from taskhint.system.errors import UserError
+from taskhint.system.files import read_json
+from taskhint.system.lease import BEAT, Seen, newest
+from taskhint.system.tables import text_table
+
+State = Literal["done", "running", "failed", "waiting"]
+STATES: tuple[State, ...] = ("done", "running", "failed", "waiting")
+MOST_LISTED = 20
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """`seconds` is what an update took so far, if that can be told."""
+
+    out: str
+    state: State
+    step: int
+    steps: int
+    seconds: float | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class SweepStatus:
+    root: Path
+    runs: tuple[RunStatus, ...]
+
+    def count(self, state: State) -> int:
+        return sum(run.state == state for run in self.runs)
+
+    @property
+    def share(self) -> float:
+        """Of all updates those that are made and saved."""
+        return sum(run.step for run in self.runs) / max(1, sum(run.steps for run in self.runs))
+
+    @property
+    def seconds_left(self) -> float | None:
+        """By what updates took so far and how many runs are on their way; None if none is."""
+        known = [run.seconds for run in self.runs if run.seconds is not None]
+        running = self.count("running")
+        if not known or not running:
+            return None
+        left = sum(run.steps - run.step for run in self.runs if run.state != "failed")
+        return left * median(known) / running
+
+    def __str__(self) -> str:
+        counts = ", ".join(f"{self.count(state)} {state}" for state in STATES)
+        left = self.seconds_left
+        time_left = "" if left is None else f"; about {duration(left)} left"
+        first = f"{self.root}: {len(self.runs)} runs: {counts}; "
+        first += f"{100 * self.share:.1f}% of the updates{time_left}\n"
+        return first + self._listed("running") + self._listed("failed")
+
+    def _listed(self, state: State) -> str:
+        runs = [run for run in self.runs if run.state == state]
+        if not runs:
+            return ""
+        rows = [[run.out, f"{run.step}/{run.steps}", run.error] for run in runs[:MOST_LISTED]]
+        more = len(runs) - MOST_LISTED
+        return text_table([state, "updates", ""], rows) + (
+            f"and {more} more\n" if more > 0 else ""
+        )
+
+
+def status(directory: str | Path) -> SweepStatus:
+    """Every run that a sweep's directory is meant to hold, and how far it is."""
+    root = Path(directory)
+    looks = [look for group in read_plan(root).groups for look in _look_at(root, group)]
+    doubtful = {run.out: seen for run, seen in looks if not seen.certain}
+    beating = _beating(root, doubtful)
+    runs = [
+        run if run.out not in doubtful or run.out in beating else _halted(root, run)
+        for run, _ in looks
+    ]
+    return SweepStatus(root, tuple(runs))
+
+
+def _look_at(root: Path, group: Planned) -> Iterator[tuple[RunStatus, Seen]]:
+    for out, steps in group.runs.items():
+        path = root / out
+        if done(path, steps, group.measurements, group.mechanisms):
+            yield RunStatus(out, "done", steps, steps, _seconds(path, steps)), Seen(0, b"")
+            continue
+        seen, step = newest(path), _newest_step(path)
+        running = RunStatus(out, "running", step, steps, _seconds(path, step))
+        yield _halted(root, running) if seen.free else running, seen
+
+
+def _halted(root: Path, run: RunStatus) -> RunStatus:
+    """A run that nobody works on."""
+    note = root / run.out / FAILED
+    if not note.exists():
+        return RunStatus(run.out, "waiting", run.step, run.steps, run.seconds)
+    try:
+        error = str(read_json(note).get("error", ""))
+    except (UserError, AttributeError):
+        error = "?"
+    return RunStatus(run.out, "failed", run.step, run.steps, run.seconds, error)
+
+
+def _beating(root: Path, leases: dict[str, Seen]) -> set[str]:
+    """Those runs whose workers on other machines live: their heartbeat moves on."""
+    left = dict(leases)
+    end = time.monotonic() + 1.4 * BEAT
+    found: set[str] = set()
+    while left and time.monotonic() < end:
+        time.sleep(BEAT / 10)
+        moved = {out for out, seen in left.items() if newest(root / out) != seen}
+        found |= moved
+        left = {out: seen for out, seen in left.items() if out not in moved}
+    return found
+
+
+def _newest_step(run: Path) -> int:
+    names = (path.name.removeprefix("step-") for path in run.glob("checkpoints/step-*"))
+    return max((int(name) for name in names if name.isdecimal()), default=0)
+
+
+def _seconds(run: Path, step: int) -> float | None:
+    """From the beginning of the run to this checkpoint, by update."""
+    try:
+        begin = (run / "recipe.json").stat().st_mtime
+        end = (run / "checkpoints" / f"step-{step:08d}").stat().st_mtime
+    except OSError:
+        return None
+    return (end - begin) / step if end > begin and step else None
+
+
+def duration(seconds: float) -> str:
+    """In the largest unit of which there are two."""
+    units: Sequence[tuple[float, str]] = ((86400, "days"), (3600, "hours"), (60, "minutes"))
+    for size, name in units:
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {name}"
+    return f"{seconds:.0f} seconds"
