@@ -114,15 +114,13 @@ def _broken(error: Exception) -> Answer:
 
 def connected(address: str | None) -> Any:
     """The ray module, connected."""
+    check_answers(address)
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
     try:
         import ray
     except ImportError:
         raise UserError("--on ray needs Ray; install it: pip install 'taskhint[ray]'") from None
-    wanted = address or os.environ.get("RAY_ADDRESS")
-    if wanted not in (None, "auto", "local"):
-        check_answers(str(wanted))
     try:
         ray.init(
             address=address,
@@ -133,12 +131,17 @@ def connected(address: str | None) -> Any:
     except (RuntimeError, ValueError, ConnectionError, OSError) as error:
         with suppress(Exception):
             ray.shutdown()
-        raise UserError(f"no Ray cluster at {wanted or 'this machine'}: {_plain(error)}") from None
+        where = address or os.environ.get("RAY_ADDRESS") or "this machine"
+        raise UserError(f"no Ray cluster at {where}: {_plain(error)}") from None
     return ray
 
 
-def check_answers(address: str) -> None:
-    """Within seconds, where Ray itself would wait for minutes."""
+def check_answers(address: str | None) -> None:
+    """Refuse within seconds an address at which Ray itself would wait for minutes."""
+    address = address or os.environ.get("RAY_ADDRESS")
+    if address in (None, "auto", "local"):
+        return
+    assert address is not None
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
         raise UserError(f"--address {address} is not of the form HOST:PORT")

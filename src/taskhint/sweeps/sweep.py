@@ -32,7 +32,7 @@ from taskhint.runs.curve import data_frames
 from taskhint.sweeps.collecting import outcomes_told
 from taskhint.sweeps.grid import jobs_of, points
 from taskhint.sweeps.jobs import Executor, Job, Measurement, Outcome, undone
-from taskhint.sweeps.plan import check_places, write_plan
+from taskhint.sweeps.plan import check_places, read_plan, write_plan
 from taskhint.system.drawing import as_png
 from taskhint.system.errors import UserError, nearest
 from taskhint.system.files import as_path, write_atomically
@@ -172,8 +172,9 @@ def executor_for(on: str, address: str | None, gpus_per_run: float | None) -> Ex
         from taskhint.sweeps.local import LocalPool
 
         return LocalPool(gpus_per_run)
-    from taskhint.sweeps.cluster import RayCluster
+    from taskhint.sweeps.cluster import RayCluster, check_answers
 
+    check_answers(address)  # before anything is written
     return RayCluster(address, gpus_per_run)
 
 
@@ -188,7 +189,10 @@ def conduct(jobs: Sequence[Job], root: Path, executor: Executor, title: str) -> 
 
 def summary(root: Path) -> Swept:
     """Write table, figure and report on everything below a directory."""
-    swept = Swept(root, tuple(summarise(find_results(root))))
+    outs = [out for group in read_plan(root).groups for out in group.runs]
+    places = {root / out: place for place, out in enumerate(outs)}
+    results = sorted(find_results(root), key=lambda one: places.get(one.path, len(places)))
+    swept = Swept(root, tuple(summarise(results)))
     write_atomically(root / TABLE, _csv(swept.rows()).encode())
     write_atomically(root / FIGURE, as_png(swept.plot()))
     write_report(root, root / REPORT)

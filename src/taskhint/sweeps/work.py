@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import traceback
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,7 +15,6 @@ from taskhint.system.errors import DivergedError, Interrupted, MachineError, Use
 from taskhint.system.files import json_bytes, write_atomically
 from taskhint.system.lease import Busy, Lease
 from taskhint.system.memory import memory_errors
-from taskhint.system.settings import Settings, conform, to_json
 
 if TYPE_CHECKING:
     from taskhint.training.loop import Report
@@ -25,7 +24,7 @@ _KINDS = {error.exit_code: error for error in (UserError, MachineError, Diverged
 
 
 @dataclass(frozen=True)
-class Answer(Settings):
+class Answer:
     """How a job went. `busy`: another worker has the run, come back later. `unfit`: this machine
     cannot run any job of the sweep.
     """
@@ -34,7 +33,7 @@ class Answer(Settings):
     curves: tuple[LengthCurve, ...] = ()
     error: str = ""
     exit_code: int = 0
-    trace: str = field(default="", compare=False)
+    trace: str = ""  # stays with the run
 
     def outcome(self, job: Job) -> Outcome:
         error = None
@@ -43,12 +42,13 @@ class Answer(Settings):
         return Outcome(job, self.curves, error)
 
     def to_json(self) -> Any:
-        return {**to_json(self), "curves": [curve.to_json() for curve in self.curves], "trace": ""}
+        about = {"state": self.state, "error": self.error, "exit_code": self.exit_code}
+        return {**about, "curves": [curve.to_json() for curve in self.curves]}
 
     @classmethod
     def from_json(cls, data: Any) -> Answer:
-        answer: Answer = conform(cls, data, "answer")
-        return answer
+        curves = (LengthCurve.from_json(one, "an answer") for one in data["curves"])
+        return cls(data["state"], tuple(curves), data["error"], data["exit_code"])
 
 
 def do(job: Job, root: Path, report: Report | None = None) -> Answer:
@@ -73,7 +73,8 @@ def _tried(job: Job, root: Path, report: Report | None) -> Answer:
     except UserError as error:
         return _failure(error)
     except Exception as error:
-        text = f"{type(error).__name__}: {error}; see {FAILED} in its directory"
+        what = " ".join(str(error).split())
+        text = f"{type(error).__name__}: {what}; see {FAILED} in its directory"
         return Answer("failed", error=text, exit_code=2, trace=traceback.format_exc())
 
 
