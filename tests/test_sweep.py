@@ -14,8 +14,10 @@ import pytest
 
 import taskhint
 from taskhint.cli import main
+from taskhint.evaluation.summary import Point, Series
 from taskhint.recipes import find_recipe
 from taskhint.recipes.recipe import Recipe, differing_keys
+from taskhint.report.figures import best_labels, curves_figure
 from taskhint.sweeps import cluster, remote
 from taskhint.sweeps.grid import jobs_of, points, read_grid
 from taskhint.sweeps.jobs import Job, Measurement, done, missing, undone
@@ -23,6 +25,7 @@ from taskhint.sweeps.plan import read_plan, write_plan
 from taskhint.sweeps.status import duration, status
 from taskhint.sweeps.work import FAILED, do
 from taskhint.system.plugins import import_source
+from taskhint.system.stats import OverSeeds
 from tests.reliability import tiny
 
 MODEL = ["model.width=16", "model.mlp_width=16", "model.heads=2"]
@@ -328,3 +331,15 @@ def test_a_worker_answers_in_json_what_the_pool_answers(tmp_path: Path) -> None:
     assert [one["lengths"] for one in answer["curves"]] == [
         one.to_json()["lengths"] for one in here.curves
     ]
+
+
+def test_a_figure_of_very_many_recipes_shows_the_best() -> None:
+    recipe = find_recipe("sort/standard")
+    series = [
+        Series(str(n), recipe, "uniform", {5: Point(OverSeeds((n / 100,), (100,)), None)})
+        for n in (*range(50, 100), *range(50))
+    ]
+    assert best_labels(series) == [str(n) for n in range(84, 100)]
+    assert best_labels(series[:3]) == ["50", "51", "52"]
+    (axes,) = curves_figure(series).axes
+    assert "the best 16 of 100 recipes" in axes.get_title()

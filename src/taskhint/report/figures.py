@@ -25,6 +25,7 @@ from taskhint.system.stats import OverSeeds
 
 MOST_ACROSS = 4
 TICK_ROOM = 0.08  # of the longest length: ticks that are closer to the next are left out
+MOST_LINES = 16  # eight colours, each with a full and a broken line
 FEW_ARMS = 5  # more have fainter bands
 INTERVAL = "95% interval: seeds and sequences"
 
@@ -56,20 +57,34 @@ def curves_figure(series: Sequence[Series]) -> Figure:
     distributions = sorted(
         {s.distribution for s in series}, key=lambda name: (name != "uniform", name)
     )
-    labels = list(dict.fromkeys(s.label for s in series))
     longest = max(s.recipe.task.lengths.max_length for s in series)
+    count = len({s.label for s in series})
+    labels = best_labels(series)
+    note = f" (the best {len(labels)} of {count:,} recipes)" if len(labels) < count else ""
     figure = new_figure(5.2 * len(distributions) + 0.6, 4.6)
     panels: Any = figure.subplots(1, len(distributions), squeeze=False, sharey=True)[0]
     for panel, distribution in zip(panels, distributions, strict=True):
-        for one in (s for s in series if s.distribution == distribution):
+        for one in (s for s in series if s.distribution == distribution and s.label in labels):
             points = {n: point.accuracy for n, point in one.points.items()}
             draw_band(panel, points, one.label, labels.index(one.label))
-        tidy(panel, f"{distribution} test sequences", "input length")
+        tidy(panel, f"{distribution} test sequences{note}", "input length")
         mark_training(panel, longest)
         percent_axis(panel)  # behind the mark, so that it is in the picture
     panels[0].set_ylabel("sequences without an error, %")
     legend_below(figure, panels, 1 if len(panels) == 1 else 2)
     return figure
+
+
+def best_labels(series: Sequence[Series]) -> list[str]:
+    """As many as can be told apart: of more, those with the highest accuracy at the longest
+    length.
+    """
+    labels = list(dict.fromkeys(s.label for s in series))
+    if len(labels) <= MOST_LINES:
+        return labels
+    ends = {s.label: s.points[max(s.points)].accuracy.mean for s in reversed(series)}
+    best = set(sorted(labels, key=lambda label: -ends[label])[:MOST_LINES])
+    return [label for label in labels if label in best]
 
 
 def experiment_figure(finding: Finding) -> Figure:

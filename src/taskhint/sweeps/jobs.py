@@ -5,13 +5,13 @@ Paths are relative to the sweep's directory, which may be mounted elsewhere on o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from taskhint.recipes.recipe import Recipe
-from taskhint.runs.curve import LengthCurve, Score, curve_path
+from taskhint.runs.curve import LengthCurve, curve_path
 from taskhint.runs.shares import KeptShares, load_shares
 from taskhint.system.errors import UserError
 from taskhint.system.files import read_json
@@ -57,6 +57,20 @@ class Outcome:
     error: UserError | None = None
 
 
+class Kept(Protocol):
+    """What has to be known of a score to see whether it is enough."""
+
+    @property
+    def examples(self) -> int: ...
+
+    @property
+    def edit_distance(self) -> float | None: ...
+
+
+Reader = Callable[[Path, int, str], Mapping[int, Kept]]
+"""The scores of a run's checkpoint on a test distribution."""
+
+
 class Executor(Protocol):
     """Where jobs run."""
 
@@ -76,20 +90,29 @@ def missing(job: Job, root: Path) -> Job:
 
 
 def left_of(
-    run: Path, step: int, measurements: Sequence[Measurement], mechanisms: Sequence[int]
+    run: Path,
+    step: int,
+    measurements: Sequence[Measurement],
+    mechanisms: Sequence[int],
+    read: Reader | None = None,
 ) -> tuple[tuple[Measurement, ...], tuple[int, ...]]:
     """Of what is wanted of a checkpoint, what no file of the run has."""
-    parts = (lacking(one, kept_curve(run, step, one.distribution)) for one in measurements)
+    read = read or _scores
+    parts = (lacking(one, read(run, step, one.distribution)) for one in measurements)
     return tuple(one for one in parts if one.lengths), _uncounted(run, step, mechanisms)
 
 
 def done(
-    run: Path, step: int, measurements: Sequence[Measurement], mechanisms: Sequence[int]
+    run: Path,
+    step: int,
+    measurements: Sequence[Measurement],
+    mechanisms: Sequence[int],
+    read: Reader | None = None,
 ) -> bool:
     """Whether nothing is left to do. Results are enough: the weights may be gone."""
     if not measurements and not mechanisms:
         return (run / "checkpoints" / f"step-{step:08d}").is_dir()
-    return left_of(run, step, measurements, mechanisms) == ((), ())
+    return left_of(run, step, measurements, mechanisms, read) == ((), ())
 
 
 def undone(jobs: Sequence[Job], root: Path) -> list[Job]:
@@ -111,14 +134,18 @@ def kept_curve(run: Path, step: int, distribution: str) -> LengthCurve | None:
         return None
 
 
-def lacking(wanted: Measurement, curve: LengthCurve | None) -> Measurement:
-    """The part of a measurement that a curve does not have."""
-    scores = {} if curve is None else curve.scores
+def _scores(run: Path, step: int, distribution: str) -> Mapping[int, Kept]:
+    curve = kept_curve(run, step, distribution)
+    return {} if curve is None else curve.scores
+
+
+def lacking(wanted: Measurement, scores: Mapping[int, Kept]) -> Measurement:
+    """The part of a measurement that is not there yet."""
     left = (n for n in wanted.lengths if not enough(scores.get(n), wanted))
     return replace(wanted, lengths=tuple(left))
 
 
-def enough(score: Score | None, wanted: Measurement) -> bool:
+def enough(score: Kept | None, wanted: Measurement) -> bool:
     return (
         score is not None
         and score.examples >= wanted.examples

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Literal
+from typing import Literal, NamedTuple
 
+from taskhint.runs.curve import curve_path
 from taskhint.sweeps.jobs import done
 from taskhint.sweeps.plan import Planned, read_plan
 from taskhint.sweeps.work import FAILED
@@ -96,12 +97,31 @@ def status(directory: str | Path) -> SweepStatus:
 def _look_at(root: Path, group: Planned) -> Iterator[tuple[RunStatus, Seen]]:
     for out, steps in group.runs.items():
         path = root / out
-        if done(path, steps, group.measurements, group.mechanisms):
+        if done(path, steps, group.measurements, group.mechanisms, glance):
             yield RunStatus(out, "done", steps, steps, _seconds(path, steps)), Seen(0, b"")
             continue
         seen, step = newest(path), _newest_step(path)
         running = RunStatus(out, "running", step, steps, _seconds(path, step))
         yield _halted(root, running) if seen.free else running, seen
+
+
+class Counted(NamedTuple):
+    """As much of a score as is needed here."""
+
+    examples: int
+    edit_distance: float | None
+
+
+def glance(run: Path, step: int, distribution: str) -> dict[int, Counted]:
+    """The scores in a file, unchecked: ten thousand are read in seconds."""
+    try:
+        lengths = read_json(curve_path(run, step, distribution))["lengths"]
+        return {
+            int(n): Counted(one["examples"], one.get("edit_distance"))
+            for n, one in lengths.items()
+        }
+    except (UserError, KeyError, TypeError, ValueError, AttributeError):
+        return {}
 
 
 def _halted(root: Path, run: RunStatus) -> RunStatus:

@@ -24,6 +24,7 @@ new about a run.
 """
 
 _KIND = re.compile(r"[a-z0-9][a-z0-9_+-]*")
+_TYPES: dict[type[Any], dict[str, Any]] = {}
 PLAIN = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 
 
@@ -144,6 +145,12 @@ def default_of(field: dataclasses.Field[Any]) -> Any:
 
 def types_of(cls: type[Any]) -> dict[str, Any]:
     """The type of every field."""
+    if cls not in _TYPES:  # working them out takes most of the time of reading a recipe
+        _TYPES[cls] = _resolved(cls)
+    return _TYPES[cls]
+
+
+def _resolved(cls: type[Any]) -> dict[str, Any]:
     try:
         return get_type_hints(cls)
     except (NameError, TypeError) as error:
