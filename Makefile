@@ -28,15 +28,11 @@ docs: setup  ## write anew what the pages take from recipes and results: tables 
 	$(BIN)/taskhint list --markdown > docs/recipes.md
 	$(BIN)/python tools/draw_figures.py
 
-bench: .venv/.bench  ## time everything beside other libraries (a quarter of an hour), fill docs/performance.md with it
+bench: setup  ## time everything beside other libraries (a quarter of an hour), fill docs/performance.md with it
 	mkdir -p results
 	$(BIN)/python -m benchmarks all --json > results/bench.json.tmp
 	mv results/bench.json.tmp results/bench.json
 	$(BIN)/python -m tools.fill_pages
-
-.venv/.bench: .venv/.installed requirements-bench.lock
-	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-bench.lock
-	touch $@
 
 clean:
 	rm -rf .venv demo

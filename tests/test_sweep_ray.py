@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -37,7 +38,7 @@ class Slow(th.Alternate):
         return super().update(recipe, step)
 
 def slow():
-    recipe = th.recipe("sort/standard").with_steps(60)
+    recipe = th.recipe("sort/standard").with_steps(45)
     small = recipe.change(width=16, mlp_width=16, heads=2, depth=1, batch_size=4, log_every=7)
     return small.change(curriculum=Slow(), checkpoint_every=5)
 """
@@ -127,13 +128,52 @@ def in_the_middle(out: Path) -> int:
     """
     if not (out / "sweep.json").exists():
         return 0
-    return sum(run.state == "running" and 5 <= run.step <= 40 for run in status(out).runs)
+    return sum(run.state == "running" and 5 <= run.step <= 30 for run in status(out).runs)
 
 
 def files(out: Path) -> dict[str, str]:
     """All that must be the same; of hidden files only this machine's locks and leases."""
     found = {**contents(out)}
     return {name: digest for name, digest in found.items() if "/." not in f"/{name}"}
+
+
+ASKED = """
+import taskhint as th
+
+tiny = dict(batch_size=4, steps=3, warmup_steps=1, width=16, mlp_width=16, heads=2, depth=1)
+PLAIN = th.Arm("plain", th.recipe("sort/standard").change(**tiny))
+PANELS = (th.Panel(), th.Panel("min-finding"))
+MINE = th.Experiment("mine", "?", (PLAIN,), (2, 3), PANELS, examples=5)
+"""
+
+
+def test_reproduce_runs_on_a_cluster(tmp_path: Path, nodes: Nodes) -> None:
+    (tmp_path / "asked.py").write_text(ASKED)
+    words = ("--seeds", "2", "--out", str(tmp_path / "out"), "--on", "ray")
+    target = f"{tmp_path / 'asked.py'}:MINE"
+    process = started("taskhint", "reproduce", target, *words, "--address", nodes.address)
+    PROCESSES.append(process)
+    said = ended(process)
+    assert "2 runs, 0 of them done" in said and "(2 seeds, 5 to 200 test sequences" in said
+    assert status(tmp_path / "out").count("done") == 2
+
+
+def test_a_signal_makes_workers_save_and_stop(tmp_path: Path, nodes: Nodes) -> None:
+    mine, out = tmp_path / "mine.py", tmp_path / "out"
+    mine.write_text(SLOW.format(log=str(tmp_path / "log")))
+    driver = sweeping(mine, out, "--on", "ray", "--address", nodes.address)
+    until(lambda: in_the_middle(out) == 3, driver)
+    driver.send_signal(signal.SIGTERM)
+    _, errors = driver.communicate(timeout=60)
+    assert driver.returncode == 143, errors
+    assert "taskhint: stopped by SIGTERM; every run is saved" in errors.splitlines()[-1]
+    found = status(out)
+    assert (found.count("running"), found.count("failed"), found.count("waiting")) == (0, 0, 8)
+    saved = [(run.step, out / run.out / "metrics.jsonl") for run in found.runs if run.step]
+    assert len(saved) == 3
+    for step, metrics in saved:
+        last = json.loads(metrics.read_text().splitlines()[-1])["step"]
+        assert last == (step - 1) // 7 * 7, "no logged update was lost"
 
 
 def test_deaths_of_a_node_and_a_driver_and_a_second_driver_change_no_byte(

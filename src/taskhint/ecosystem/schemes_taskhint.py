@@ -41,7 +41,7 @@ POSITIONS = frozenset(
     )
 )
 TEMPERATURES = frozenset(
-    ["constant", "log-visible", "log-input", "log-sequence", "ssmax", "log-n", "adaptive"]
+    ["constant", "fixed", "log-visible", "log-input", "log-sequence", "ssmax", "log-n", "adaptive"]
 )
 NORMALISERS = frozenset(["softmax", "entmax15"])
 COUPLINGS = ("distance", "index", "operand", "operand-reversed")
@@ -296,6 +296,8 @@ def factor(config: Config, weights: Mapping[str, Tensor], x: Tensor, at: Places)
     settings = config.attention_temperature
     keys = (at.index + 1)[..., None]
     match settings["kind"]:
+        case "fixed":
+            return x.new_full(keys.shape, settings["times"])
         case "log-visible":
             return weights["beta"] * keys.to(x.dtype).log()
         case "log-input":
