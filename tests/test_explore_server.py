@@ -300,8 +300,10 @@ def test_a_taken_port_is_said_in_one_line(
     models: Models, server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
     port = server.origin.rpartition(":")[2]
-    assert main(["explore", models.paths[0], "--no-open", "--port", port]) == 3
-    assert capsys.readouterr().err.count("\n") == 1
+    code = main(["explore", models.paths[0], "--no-open", "--port", port])
+    said = capsys.readouterr().err
+    assert code == 3, said
+    assert said.count("\n") == 1
 
 
 def test_the_saved_page_needs_inputs_and_stays_small(models: Models) -> None:
