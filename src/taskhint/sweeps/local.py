@@ -58,13 +58,12 @@ class LocalPool:
         )
         total = sum(job.recipe.steps for job in jobs)
         with Stop() as stop, Progress(total, title) as progress, _watching(counts, progress):
-            backend = _Pool(pool, root.resolve(), {job: n for n, job in enumerate(jobs)})
-            finished = False
+            backend = _Pool(pool, root.resolve(), {job: n for n, job in enumerate(jobs)}, [])
             try:
                 yield from collect(backend, jobs, stop)
-                finished = stop.number is None
             finally:
-                if not finished:
+                # A killed worker would never answer: then every job counts as done already.
+                if not all(ticket.done() for ticket in backend.tickets):
                     stop_all.set()
                 pool.shutdown(wait=True, cancel_futures=True)
         raise_if_stopped(stop)
@@ -96,11 +95,13 @@ class _Pool:
     pool: ProcessPoolExecutor
     root: Path
     numbers: dict[Job, int]
+    tickets: list[Future[Answer]]
 
     def submit(self, job: Job) -> Future[Answer]:
         # Workers inherit this: Ctrl-C reaches the parent alone, which then asks them.
         with _blocked(signal.SIGINT):
-            return self.pool.submit(_run_job, self.numbers[job], job, self.root)
+            self.tickets.append(self.pool.submit(_run_job, self.numbers[job], job, self.root))
+        return self.tickets[-1]
 
     def ended(self, tickets: Sequence[Future[Answer]]) -> set[Future[Answer]]:
         return wait(tickets, timeout=0.2, return_when=FIRST_COMPLETED)[0]
