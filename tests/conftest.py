@@ -15,6 +15,7 @@ from taskhint.recipes import find_recipe
 from taskhint.recipes.optimisers import Muon
 from taskhint.recipes.recipe import Recipe
 from taskhint.runs.run import Run
+from taskhint.system import plugins
 from taskhint.tasks import Sort
 from taskhint.tasks.lengths import Skewed
 from taskhint.training.loop import train
@@ -50,6 +51,12 @@ def sorter(tmp_path_factory: pytest.TempPathFactory) -> Run:
         batch_size=64,
     )
     return train(recipe, tmp_path_factory.mktemp("runs") / "sorter")
+
+
+@pytest.fixture(autouse=True)
+def nothing_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Worker processes repeat the imports of their parent: those of a test are its own."""
+    monkeypatch.setattr(plugins, "_imported", {})
 
 
 @pytest.fixture

@@ -24,7 +24,6 @@ from taskhint.sweeps.jobs import Job, Measurement, done, missing, undone
 from taskhint.sweeps.plan import read_plan, write_plan
 from taskhint.sweeps.status import duration, status
 from taskhint.sweeps.work import FAILED, do
-from taskhint.system import plugins
 from taskhint.system.plugins import import_source
 from taskhint.system.stats import OverSeeds
 from tests.reliability import tiny
@@ -33,12 +32,6 @@ MODEL = ["model.width=16", "model.mlp_width=16", "model.heads=2"]
 TINY = ["steps=3", "warmup_steps=1", "batch_size=4", *MODEL]
 WORDS = [word for one in TINY for word in ("--set", one)]
 MEASURED = (Measurement("uniform", (2, 3), 10),)
-
-
-@pytest.fixture(autouse=True)
-def nothing_imported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers repeat the imports of a process: here, not those of other tests."""
-    monkeypatch.setattr(plugins, "_imported", {})
 
 
 def line(capsys: pytest.CaptureFixture[str], *words: str, code: int = 2) -> str:
