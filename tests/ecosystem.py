@@ -111,9 +111,7 @@ def padded(rows: list[list[int]], pad: int, side: str) -> tuple[Tensor, Tensor]:
 
 
 def assert_near(found: Tensor, wanted: Tensor) -> None:
-    """Equal to 1e-5 of the largest value; float32 keeps no more of logits that are large."""
-    size = max(1.0, float(wanted.detach().abs().max()))
-    torch.testing.assert_close(found, wanted, atol=1e-5 * size, rtol=1e-5)
+    torch.testing.assert_close(found, wanted, atol=1e-5, rtol=1e-5)
 
 
 def loaded(run: Run, path: Path) -> Any:

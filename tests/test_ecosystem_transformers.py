@@ -108,7 +108,10 @@ def test_every_scheme_and_temperature_on_padded_batches(
 ) -> None:
     recipe = recipe_of(INCREMENT, positions=positions, temperature=temperature)
     run = run_of(tmp_path / "run", recipe)
-    model = in_memory(run)
+    model = in_memory(
+        run
+    ).double()  # in float32 the squared places of windows take the last digits
+    run.model.double()
     check_padded(run, model, INCREMENT)
     check_cached(run, model, INCREMENT)
 
