@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -51,6 +52,15 @@ def sorter(tmp_path_factory: pytest.TempPathFactory) -> Run:
         batch_size=64,
     )
     return train(recipe, tmp_path_factory.mktemp("runs") / "sorter")
+
+
+@pytest.fixture(scope="module")
+def one_thread() -> Iterator[None]:
+    """As in processes that a test starts: the number decides the last bits of a small model."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture(autouse=True)
