@@ -33,7 +33,7 @@ from taskhint.system.cores import on_every_core
 from taskhint.tasks import Sort
 from taskhint.tasks.lengths import Lengths, Skewed
 from taskhint.tasks.random_bits import Ints
-from taskhint.tasks.task import PAPER_LENGTHS, Examples, Task
+from taskhint.tasks.task import Examples, Task, paper_lengths
 from taskhint.training.loop import train
 
 LENGTH = 100
@@ -69,7 +69,7 @@ class Sorter:
 
 
 SORTERS = {
-    f"length-{LENGTH}": Sorter("trained on at most 20 symbols", PAPER_LENGTHS, 256, 600),
+    f"length-{LENGTH}": Sorter("trained on at most 20 symbols", paper_lengths(), 256, 600),
     f"length-{LENGTH}-trained": Sorter(
         f"trained on at most {LENGTH} symbols",
         Skewed(shortest=2, short=20, longest=LENGTH, short_share=0.7),

@@ -111,7 +111,7 @@ def make_batch(task: Task, parts: Iterable[Examples]) -> Batch:
 
 
 @dataclass(frozen=True)
-class _Piece:
+class Piece:
     group: Group
     tokens: Ints
     inputs: Ints
@@ -120,7 +120,7 @@ class _Piece:
     rows: Ints
 
 
-def _pieces(task: Task, parts: Iterable[Examples]) -> Iterable[_Piece]:
+def _pieces(task: Task, parts: Iterable[Examples]) -> Iterable[Piece]:
     """One piece per part and size: a part has several sizes only where its answers differ in
     length.
     """
@@ -135,11 +135,11 @@ def _pieces(task: Task, parts: Iterable[Examples]) -> Iterable[_Piece]:
 
 def _piece(
     part: Examples, scored: np.ndarray[tuple[int, int], np.dtype[np.bool_]], rows: Ints, first: int
-) -> _Piece:
+) -> Piece:
     count, size = scored.shape
     tokens = part.tokens[rows, :size]
     tail = int(size - scored.any(axis=0).argmax())
-    return _Piece(
+    return Piece(
         group=Group(count, size - 1, tail),
         tokens=tokens[:, :-1].ravel(),
         inputs=np.repeat(part.inputs[rows], size - 1),

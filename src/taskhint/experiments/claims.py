@@ -53,7 +53,7 @@ class Claim(ABC):
         return Outcome(f"{wanted}: {text}", holds)
 
 
-class _Comparison(Claim):
+class Comparison(Claim):
     def judge(self, *found: OverSeeds) -> tuple[str, bool | None]:
         ours, theirs = found
         text = " against ".join(self.quantity.text(one.mean) for one in found)
@@ -73,7 +73,7 @@ class _Comparison(Claim):
 
 
 @dataclass(frozen=True)
-class Better(_Comparison):
+class Better(Comparison):
     """One arm does better than another."""
 
     better: Arm
@@ -95,7 +95,7 @@ class Better(_Comparison):
 
 
 @dataclass(frozen=True)
-class NotBetter(_Comparison):
+class NotBetter(Comparison):
     """One arm does no better than another."""
 
     other: Arm

@@ -95,7 +95,7 @@ class LogVisible(Temperature):
         return {"beta": Weight(mean=self.initial_beta)}
 
     def bind(self, model: ModelConfig, weights: Mapping[str, Tensor]) -> TemperatureHook:  # noqa: ARG002
-        return _Logarithmic(self, weights["beta"])
+        return LogarithmicHook(self, weights["beta"])
 
     def counted(self, places: Places) -> Tensor:
         """(M,) the n of ln n."""
@@ -123,7 +123,7 @@ class LogSequence(LogVisible):
         return places.sequence
 
 
-class _Logarithmic(TemperatureHook):
+class LogarithmicHook(TemperatureHook):
     def __init__(self, settings: LogVisible, beta: Tensor) -> None:
         self.settings, self.beta = settings, beta
 
@@ -143,10 +143,10 @@ class SSMax(Temperature):
         return {"scale": Weight((model.heads,), mean=self.initial_scale)}
 
     def bind(self, model: ModelConfig, weights: Mapping[str, Tensor]) -> TemperatureHook:  # noqa: ARG002
-        return _PerHead(weights["scale"])
+        return PerHeadHook(weights["scale"])
 
 
-class _PerHead(TemperatureHook):
+class PerHeadHook(TemperatureHook):
     def __init__(self, scale: Tensor) -> None:
         self.scale = scale
 
@@ -193,10 +193,10 @@ class Adaptive(Temperature):
         return {"beta.weight": each, "gamma.weight": each}
 
     def bind(self, model: ModelConfig, weights: Mapping[str, Tensor]) -> TemperatureHook:  # noqa: ARG002
-        return _Adaptive(self, weights["beta.weight"], weights["gamma.weight"])
+        return AdaptiveHook(self, weights["beta.weight"], weights["gamma.weight"])
 
 
-class _Adaptive(TemperatureHook):
+class AdaptiveHook(TemperatureHook):
     def __init__(self, settings: Adaptive, beta: Tensor, gamma: Tensor) -> None:
         self.settings, self.beta, self.gamma = settings, beta, gamma
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from taskhint.recipes.recipe import Recipe, Scale
 from taskhint.system.settings import Settings
+from taskhint.tasks import Task
 
+TaskMaker = Callable[[], Task]  # tasks are made when a recipe is, not when modules are imported
 DESK_MODEL = {"width": 256, "heads": 8, "mlp_width": 512}
 
 

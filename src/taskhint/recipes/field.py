@@ -9,12 +9,12 @@ away: `--set model.positions=learned`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from taskhint.model.config import ModelConfig
 from taskhint.recipes.curriculum import Alternate, Curriculum, Grow, Prime
-from taskhint.recipes.entry import Entry
+from taskhint.recipes.entry import Entry, TaskMaker
 from taskhint.recipes.optimisers import Muon
 from taskhint.recipes.recipe import Hint, Recipe, Scale
 from taskhint.system.errors import UserError
@@ -38,7 +38,6 @@ from taskhint.tasks import (
     Recall,
     Reverse,
     Sort,
-    Task,
 )
 from taskhint.tasks.addition import Arithmetic
 
@@ -46,24 +45,24 @@ UPDATES = 3000
 ARITHMETIC_DEPTH = 4  # as for increment
 DATASET = 160_000_000
 
-PLAIN: Mapping[str, Task] = {
-    "copy": Copy(),
-    "copy-repeats": CopyRepeats(),
-    "reverse": Reverse(),
-    "addition": Addition(),
-    "multiplication": Multiplication(),
-    "parity": Parity(),
-    "majority": Majority(),
-    "mode": Mode(),
-    "count-up": CountUp(),
-    "recall": Recall(),
-    "flip-flop": FlipFlop(),
-    "dyck-1": Dyck(),
+PLAIN: Mapping[str, TaskMaker] = {
+    "copy": Copy,
+    "copy-repeats": CopyRepeats,
+    "reverse": Reverse,
+    "addition": Addition,
+    "multiplication": Multiplication,
+    "parity": Parity,
+    "majority": Majority,
+    "mode": Mode,
+    "count-up": CountUp,
+    "recall": Recall,
+    "flip-flop": FlipFlop,
+    "dyck-1": Dyck,
 }
-SCRATCHPADS: Mapping[str, Task] = {
-    "addition": AdditionScratchpad(),
-    "multiplication": MultiplicationScratchpad(),
-    "parity": ParityScratchpad(),
+SCRATCHPADS: Mapping[str, TaskMaker] = {
+    "addition": AdditionScratchpad,
+    "multiplication": MultiplicationScratchpad,
+    "parity": ParityScratchpad,
 }
 
 
@@ -71,34 +70,35 @@ def recipe(
     scale: Scale,
     *,
     name: str,
-    task: Task,
-    hints: tuple[Task, ...] = (),
-    curriculum: Curriculum = Alternate(),
+    task: TaskMaker,
+    hints: tuple[TaskMaker, ...] = (),
+    curriculum: Callable[[], Curriculum] = Alternate,
 ) -> Recipe:
     if scale != "pocket":
         raise UserError(f"recipe {name!r} has no {scale} scale; it has pocket")
+    main = task()
     return Recipe(
         name=name,
         scale=scale,
-        task=task,
-        hints=tuple(Hint(hint) for hint in hints),
-        model=ModelConfig(depth=ARITHMETIC_DEPTH if isinstance(task, Arithmetic) else 2),
+        task=main,
+        hints=tuple(Hint(hint()) for hint in hints),
+        model=ModelConfig(depth=ARITHMETIC_DEPTH if isinstance(main, Arithmetic) else 2),
         optimiser=Muon(),
         learning_rate=2e-2,
         batch_size=256,
         steps=UPDATES,
         warmup_steps=UPDATES // 20,
         dataset_size=DATASET,
-        curriculum=curriculum,
+        curriculum=curriculum(),
     )
 
 
 def entry(
     name: str,
     about: str,
-    task: Task,
-    hints: tuple[Task, ...] = (),
-    curriculum: Curriculum = Alternate(),
+    task: TaskMaker,
+    hints: tuple[TaskMaker, ...] = (),
+    curriculum: Callable[[], Curriculum] = Alternate,
 ) -> Entry:
     build = partial(recipe, name=name, task=task, hints=hints, curriculum=curriculum)
     return Entry(name=name, about=about, build=build)
@@ -110,27 +110,27 @@ ENTRIES = (
         entry(f"{family}/scratchpad", "the answer contains the steps", task)
         for family, task in SCRATCHPADS.items()
     ),
-    entry("copy/next", "with the hint of the next symbol", Copy(), (Next(),)),
-    entry("addition/carry-only", "with the hint of the carries", Addition(), (CarryOnly(),)),
-    entry("addition/no-carry", "with the hint of sums without carries", Addition(), (NoCarry(),)),
+    entry("copy/next", "with the hint of the next symbol", Copy, (Next,)),
+    entry("addition/carry-only", "with the hint of the carries", Addition, (CarryOnly,)),
+    entry("addition/no-carry", "with the hint of sums without carries", Addition, (NoCarry,)),
     entry(
         "addition/both-hints",
         "with both hints",
-        Addition(),
-        (NoCarry(), CarryOnly()),
+        Addition,
+        (NoCarry, CarryOnly),
     ),
-    entry("parity/running", "with the running parity as a hint", Parity(), (ParityScratchpad(),)),
+    entry("parity/running", "with the running parity as a hint", Parity, (ParityScratchpad,)),
     *(
-        entry(f"{family}/grow", "lengths grow over half of training", task, curriculum=Grow())
-        for family, task in (("sort", Sort()), ("addition", Addition()))
+        entry(f"{family}/grow", "lengths grow over half of training", task, curriculum=Grow)
+        for family, task in (("sort", Sort), ("addition", Addition))
     ),
     *(
         entry(
             f"{family}/prime",
             "one input in 1,000 is twice as long as the others may be (sees longer inputs)",
             task,
-            curriculum=Prime(),
+            curriculum=Prime,
         )
-        for family, task in (("sort", Sort()), ("addition", Addition()))
+        for family, task in (("sort", Sort), ("addition", Addition))
     ),
 )

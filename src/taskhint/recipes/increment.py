@@ -11,7 +11,7 @@ from functools import partial
 from taskhint.model.config import ModelConfig
 from taskhint.model.positions import Mirror
 from taskhint.model.temperature import Constant, LogVisible, Temperature
-from taskhint.recipes.entry import DESK_MODEL, Entry
+from taskhint.recipes.entry import DESK_MODEL, Entry, TaskMaker
 from taskhint.recipes.optimisers import Adam, Muon
 from taskhint.recipes.recipe import Hint, Recipe, Scale
 from taskhint.tasks import Carry, Increment
@@ -21,18 +21,20 @@ PAPER_DATASET = 1_000_000
 PAPER_UPDATES = 100_000
 PAPER_WARMUP = 9_766  # ten epochs of 1M examples in batches of 1024
 
-CARRY = (Hint(Carry()),)
-
 
 def recipe(
-    scale: Scale, *, name: str, hints: tuple[Hint, ...] = (), temperature: Temperature = Constant()
+    scale: Scale,
+    *,
+    name: str,
+    hints: tuple[TaskMaker, ...] = (),
+    temperature: Temperature = Constant(),
 ) -> Recipe:
     if scale == "paper":
         return Recipe(
             name=name,
             scale=scale,
             task=Increment(),
-            hints=hints,
+            hints=tuple(Hint(make()) for make in hints),
             model=ModelConfig(
                 width=1024, heads=16, depth=4, mlp_width=2048, temperature=temperature
             ),
@@ -47,7 +49,7 @@ def recipe(
         name=name,
         scale=scale,
         task=Increment(),
-        hints=hints,
+        hints=tuple(Hint(make()) for make in hints),
         model=ModelConfig(depth=4, temperature=temperature),
         optimiser=Muon(),
         learning_rate=2e-2,
@@ -81,7 +83,7 @@ ENTRIES = (
     Entry(
         "increment/carry",
         "with the carry hint",
-        build=partial(recipe, name="increment/carry", hints=CARRY),
+        build=partial(recipe, name="increment/carry", hints=(Carry,)),
     ),
     Entry(
         "increment/best",

@@ -80,7 +80,7 @@ class Optimiser(Family):
 
     def at_work(self, model: Model, learning_rate: float) -> Stepper:
         named = dict(model.named_parameters())
-        return _TorchStepper(named, self.torch_optimiser(named, learning_rate))
+        return TorchStepper(named, self.torch_optimiser(named, learning_rate))
 
 
 def _check(name: str, value: float, low: float, high: float) -> None:
@@ -120,7 +120,7 @@ class Adam(Optimiser):
 
     def at_work(self, model: Model, learning_rate: float) -> Stepper:
         named = dict(model.named_parameters())
-        return _AdamStepper(named, self.torch_optimiser(named, learning_rate), learning_rate)
+        return AdamStepper(named, self.torch_optimiser(named, learning_rate), learning_rate)
 
 
 @dataclass(frozen=True)
@@ -154,12 +154,12 @@ class Muon(Optimiser):
     def at_work(self, model: Model, learning_rate: float) -> Stepper:
         stacked, named = model.matrices(), dict(model.named_parameters())
         rest = {name: value for name, value in named.items() if name not in stacked}
-        adam = _AdamStepper(rest, self.torch_optimiser(rest, self.rest_rate), self.rest_rate)
+        adam = AdamStepper(rest, self.torch_optimiser(rest, self.rest_rate), self.rest_rate)
         matrices = {name: value for name, value in named.items() if name in stacked}
-        return _MuonStepper(self, matrices, stacked, adam, learning_rate)
+        return MuonStepper(self, matrices, stacked, adam, learning_rate)
 
 
-class _AdamStepper:
+class AdamStepper:
     def __init__(
         self, named: Mapping[str, Parameter], adam: torch.optim.Optimizer, rate: float
     ) -> None:
@@ -192,7 +192,7 @@ class _AdamStepper:
             }
 
 
-class _MuonStepper:
+class MuonStepper:
     """Momentum for the matrices. Those of one shape are orthogonalised together; query, key and
     value maps apart.
     """
@@ -202,7 +202,7 @@ class _MuonStepper:
         settings: Muon,
         matrices: Mapping[str, Parameter],
         stacked: Mapping[str, int],
-        rest: _AdamStepper,
+        rest: AdamStepper,
         rate: float,
     ) -> None:
         import torch
@@ -269,7 +269,7 @@ def orthogonalise(matrices: Tensor) -> Tensor:
     return x
 
 
-class _TorchStepper:
+class TorchStepper:
     """Any of torch's optimisers. What its state holds is found by a step on a copy."""
 
     def __init__(self, named: Mapping[str, Parameter], optimiser: torch.optim.Optimizer) -> None:

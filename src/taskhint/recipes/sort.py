@@ -17,7 +17,7 @@ from functools import partial
 
 from taskhint.model.config import ModelConfig
 from taskhint.model.temperature import Constant, LogVisible, Temperature
-from taskhint.recipes.entry import DESK_MODEL, Entry
+from taskhint.recipes.entry import DESK_MODEL, Entry, TaskMaker
 from taskhint.recipes.optimisers import Adam, Muon
 from taskhint.recipes.recipe import Hint, Recipe, Scale
 from taskhint.tasks import Count, Fill, Mixture, Sort, Successor
@@ -30,15 +30,15 @@ PAPER_UPDATES = 100_000
 PAPER_WARMUP = 9_766
 
 RICH = Mixture(repetition=0.8, pool="any", near=0.5)
-SUCCESSOR = (Hint(Successor()),)
-ALL_HINTS = (Hint(Successor()), Hint(Count()), Hint(Fill()))
+SUCCESSOR = (Successor,)
+ALL_HINTS = (Successor, Count, Fill)
 
 
 def recipe(
     scale: Scale,
     *,
     name: str,
-    hints: tuple[Hint, ...] = (),
+    hints: tuple[TaskMaker, ...] = (),
     temperature: Temperature = Constant(),
 ) -> Recipe:
     if scale == "paper":
@@ -46,7 +46,7 @@ def recipe(
             name=name,
             scale=scale,
             task=Sort(),
-            hints=hints,
+            hints=tuple(Hint(make()) for make in hints),
             model=ModelConfig(
                 width=1024, heads=16, depth=2, mlp_width=2048, temperature=temperature
             ),
@@ -61,7 +61,7 @@ def recipe(
         name=name,
         scale=scale,
         task=Sort(),
-        hints=hints,
+        hints=tuple(Hint(make()) for make in hints),
         model=ModelConfig(temperature=temperature),
         optimiser=Muon(),
         learning_rate=2e-2,
@@ -73,7 +73,7 @@ def recipe(
     return pocket if scale == "pocket" else pocket.change(steps=DESK_UPDATES, **DESK_MODEL)
 
 
-def best(scale: Scale, *, name: str, hints: tuple[Hint, ...] = ()) -> Recipe:
+def best(scale: Scale, *, name: str, hints: tuple[TaskMaker, ...] = ()) -> Recipe:
     """What sorts longest: keys of one size, tempered, and dense and repeating sequences among
     those of usual length.
     """
@@ -108,12 +108,12 @@ ENTRIES = (
     Entry(
         "sort/count",
         "with the count hint",
-        build=partial(recipe, name="sort/count", hints=(Hint(Count()),)),
+        build=partial(recipe, name="sort/count", hints=(Count,)),
     ),
     Entry(
         "sort/fill",
         "with the fill hint",
-        build=partial(recipe, name="sort/fill", hints=(Hint(Fill()),)),
+        build=partial(recipe, name="sort/fill", hints=(Fill,)),
     ),
     Entry(
         "sort/all-hints",
@@ -128,6 +128,6 @@ ENTRIES = (
     Entry(
         "sort/best-successor",
         "sort/best with the successor hint, on data of the same kind",
-        build=partial(best, name="sort/best-successor", hints=(Hint(Successor(inputs=RICH)),)),
+        build=partial(best, name="sort/best-successor", hints=(partial(Successor, inputs=RICH),)),
     ),
 )

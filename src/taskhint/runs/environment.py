@@ -19,7 +19,7 @@ import torch
 import taskhint
 from taskhint.system.errors import UserError, warn
 from taskhint.system.files import json_bytes, read_json, write_atomically
-from taskhint.system.plugins import is_own, source_of
+from taskhint.system.plugins import own_sources_of
 from taskhint.system.settings import conform, to_json
 
 _PACKAGE = Path(__file__).parent.parent
@@ -105,8 +105,8 @@ def current(recipe: Any = None, compute: Compute = ("cpu", "float32", 1)) -> Env
 
 def own_sources(value: Any) -> tuple[Own, ...]:
     """The files that define what a recipe is made of, beside taskhint's own."""
-    classes = {base for item in _parts(value) for base in type(item).__mro__ if is_own(base)}
-    return tuple(Own(*found) for found in sorted({source_of(cls) for cls in classes}))
+    classes = {base for item in _parts(value) for base in type(item).__mro__}
+    return tuple(Own(*found) for found in sorted(own_sources_of(classes)))
 
 
 def _parts(value: Any) -> Iterator[Any]:

@@ -13,9 +13,9 @@ from taskhint.system.settings import (
     Family,
     conform,
     conform_plain,
-    default_of,
     find_kind,
     find_member,
+    has_default,
     to_json,
     types_of,
 )
@@ -84,9 +84,7 @@ def _parsed(wanted: Any, text: str, key: str) -> Any:
         wanted = next(member for member in get_args(wanted) if member is not type(None))
     if isinstance(wanted, type) and issubclass(wanted, Family):
         member = find_kind(wanted, text, key)
-        lacking = any(
-            default_of(field) is dataclasses.MISSING for field in dataclasses.fields(member)
-        )
+        lacking = any(not has_default(field) for field in dataclasses.fields(member))
         return {"kind": text} if lacking else to_json(member())
     if get_origin(wanted) is tuple and get_args(wanted)[0] in PLAIN:
         return [_parsed(get_args(wanted)[0], part, key) for part in text.split(",")]

@@ -94,13 +94,13 @@ def imported_objects(wanted: type[Any]) -> list[Any]:
     return [value for value in values if isinstance(value, wanted)]
 
 
-def is_own(cls: type[Any]) -> bool:
-    """Whether a class is a user's: neither taskhint's nor Python's."""
-    root = cls.__module__.partition(".")[0]
-    return root == "__main__" or root not in {"taskhint", *sys.stdlib_module_names}
+def own_sources_of(classes: Iterable[type[Any]]) -> set[tuple[str, str]]:
+    """Where a user's classes come from: those that are neither taskhint's nor Python's."""
+    known = {"taskhint", *sys.stdlib_module_names} - {"__main__"}
+    return {_source(cls) for cls in classes if cls.__module__.partition(".")[0] not in known}
 
 
-def source_of(cls: type[Any]) -> tuple[str, str]:
+def _source(cls: type[Any]) -> tuple[str, str]:
     """Name and SHA-256 of the file that a class comes from; empty hash where there is none to
     read.
     """

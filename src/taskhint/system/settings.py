@@ -122,9 +122,7 @@ def _checked(cls: type[Any], given: tuple[Any, ...], named: dict[str, Any]) -> d
         if name in values:
             raise UserError(f"{_name(cls)} got {name} twice")
     values |= named
-    lacking = [
-        f.name for f in fields if f.name not in values and default_of(f) is dataclasses.MISSING
-    ]
+    lacking = [f.name for f in fields if f.name not in values and not has_default(f)]
     if lacking:
         raise UserError(f"{_name(cls)} lacks {', '.join(lacking)}")
     wanted = types_of(cls)
@@ -135,6 +133,11 @@ def _checked(cls: type[Any], given: tuple[Any, ...], named: dict[str, Any]) -> d
 def _name(cls: type[Any]) -> str:
     kind = getattr(cls, "kind", None)
     return f"{cls.family} {kind!r}" if isinstance(kind, str) else cls.__name__
+
+
+def has_default(field: dataclasses.Field[Any]) -> bool:
+    missing = dataclasses.MISSING
+    return field.default is not missing or field.default_factory is not missing
 
 
 def default_of(field: dataclasses.Field[Any]) -> Any:
@@ -241,11 +244,7 @@ def _build(wanted: type[Any], value: Any, where: str) -> Any:
                 f"{where} has an unknown key {name!r:.60}; {nearest(str(name), known)}"
             )
     # A field with a default may be missing: files written before it existed stay readable.
-    missing = [
-        name
-        for name, f in known.items()
-        if name not in fields and default_of(f) is dataclasses.MISSING
-    ]
+    missing = [name for name, f in known.items() if name not in fields and not has_default(f)]
     if missing:
         raise UserError(f"{where} lacks {', '.join(missing)}")
     hints = types_of(member)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -32,7 +33,7 @@ class Arithmetic(ArrayTask):
     operator: ClassVar[str]
     length_is: ClassVar[str] = "digits in an operand"
 
-    lengths: Lengths = EvenLengths(shortest=1, longest=10)
+    lengths: Lengths = field(default_factory=partial(EvenLengths, shortest=1, longest=10))
     operands: Literal["plain", "reversed"] = "plain"
 
     @property

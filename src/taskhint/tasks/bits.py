@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -27,7 +27,7 @@ class BitTask(ArrayTask):
 
     length_is: ClassVar[str] = "bits"
 
-    lengths: Lengths = EvenLengths()
+    lengths: Lengths = field(default_factory=EvenLengths)
 
     @property
     def vocab(self) -> Vocab:

@@ -6,7 +6,7 @@ Shapes: B examples, n input symbols.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -39,8 +39,8 @@ class Copy(ArrayTask, SymbolTask):
         False, True, "needs the symbol after the one written last", f"{HUANG}; {ZHOU}"
     )
 
-    lengths: Lengths = EvenLengths()
-    inputs: Inputs = Distinct()
+    lengths: Lengths = field(default_factory=EvenLengths)
+    inputs: Inputs = field(default_factory=Distinct)
 
     def draw(self, bits: RandomBits, length: int) -> Ints:
         return delimited(self, self.inputs.draw(bits, self.symbols, length))
@@ -118,8 +118,8 @@ class Next(ArrayTask, SymbolTask):
     about: ClassVar[str] = "x1 .. xn ⊥ a -> the symbol after a, or NONE after the last"
     tests: ClassVar[Mapping[str, Mapping[str, Any]]] = {"uniform": {"inputs": Distinct()}}
 
-    lengths: Lengths = EvenLengths()
-    inputs: Inputs = Distinct()
+    lengths: Lengths = field(default_factory=EvenLengths)
+    inputs: Inputs = field(default_factory=Distinct)
 
     def draw(self, bits: RandomBits, length: int) -> Ints:
         inputs = self.inputs.draw(bits, self.symbols, length)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -40,7 +40,7 @@ class Mode(ArrayTask, SymbolTask):
         True, True, "counting and comparing", f"{HUANG}; {ZHOU}"
     )
 
-    lengths: Lengths = EvenLengths()
+    lengths: Lengths = field(default_factory=EvenLengths)
     symbols: int = 26
     lead: Literal["any", "close"] = "any"
 
@@ -100,7 +100,7 @@ class CountUp(ArrayTask, SymbolTask):
         f"{ZHOU}; without positions {OURS}",
     )
 
-    lengths: Lengths = EvenLengths()
+    lengths: Lengths = field(default_factory=EvenLengths)
     symbols: int = 200
 
     def draw(self, bits: RandomBits, length: int) -> Ints:

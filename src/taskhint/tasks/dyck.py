@@ -6,7 +6,8 @@ Shapes: B examples, n pairs of brackets. Steps are +1 for ( and -1 for ).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -44,7 +45,7 @@ class Dyck(ArrayTask):
         True, True, "counting at every place, and counting where it fails", f"{YANG}; {HUANG}"
     )
 
-    lengths: Lengths = EvenLengths(shortest=1, longest=10)
+    lengths: Lengths = field(default_factory=partial(EvenLengths, shortest=1, longest=10))
     wrong: Literal["mixed", "dips"] = "mixed"
 
     @property

@@ -6,7 +6,7 @@ Shapes: B examples, n instructions.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -43,7 +43,7 @@ class FlipFlop(ArrayTask):
         False, False, "needs the last of several equal symbols", f"{HUANG} on Σ*be*; {OURS}"
     )
 
-    lengths: Lengths = EvenLengths()
+    lengths: Lengths = field(default_factory=EvenLengths)
     ignored: float = 0.8
 
     def __post_init__(self) -> None:

@@ -6,7 +6,8 @@ Shapes: B examples, n digits.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import ClassVar, Self
 
 import numpy as np
@@ -20,7 +21,7 @@ from taskhint.tasks.theory import OURS, Theory
 from taskhint.tasks.vocab import DELIMITER, NONE, PAD, Vocab
 
 CARRY_MARK = "↑"
-PAPER_LENGTHS = Skewed(shortest=2, short=4, longest=10)
+paper_lengths = partial(Skewed, shortest=2, short=4, longest=10)
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class DigitTask(Task):
 
     length_is: ClassVar[str] = "digits"
 
-    lengths: Lengths = PAPER_LENGTHS
+    lengths: Lengths = field(default_factory=paper_lengths)
     nines: float = 0.1
 
     def __post_init__(self) -> None:

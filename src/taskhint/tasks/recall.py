@@ -6,7 +6,7 @@ Shapes: B examples, n pairs, m queries.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -39,7 +39,7 @@ class Recall(ArrayTask, SymbolTask):
     }
     theory: ClassVar[Theory | None] = Theory(False, True, "needs the symbol after the key", OURS)
 
-    lengths: Lengths = EvenLengths()
+    lengths: Lengths = field(default_factory=EvenLengths)
     symbols: int = 200
     queries: int = 1
     asked: Literal["any", "first"] = "any"

@@ -6,7 +6,7 @@ Shapes: B examples, n input symbols.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -40,7 +40,7 @@ class Sort(SymbolTask):
         "not in the input",
     )
 
-    inputs: Inputs = Mixture()
+    inputs: Inputs = field(default_factory=Mixture)
 
     def make(self, bits: RandomBits, length: int) -> Examples:
         inputs = self.inputs.draw(bits, self.symbols, length)
@@ -118,7 +118,7 @@ class Successor(SymbolTask):
         "x1 .. xn ⊥ a -> the symbol after a in sorted order, or NONE after the last"
     )
 
-    inputs: Inputs = Mixture()
+    inputs: Inputs = field(default_factory=Mixture)
     repeated: Literal["first", "next-distinct", "unasked", "counted"] = "first"
 
     def make(self, bits: RandomBits, length: int) -> Examples:
@@ -280,4 +280,4 @@ class Restriction(Sort):
     hint_for: ClassVar[str] = "sort"
     about: ClassVar[str] = "sort, on neighbours out of a longer sequence"
 
-    inputs: Inputs = Restricted()
+    inputs: Inputs = field(default_factory=Restricted)

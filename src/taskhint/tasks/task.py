@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -241,7 +242,7 @@ def steps_from_delimiter(task: Task, tokens: Ints) -> Ints:
     return np.arange(tokens.shape[1]) - delimiter[:, None]
 
 
-PAPER_LENGTHS = Skewed(shortest=2, short=5, longest=20)
+paper_lengths = partial(Skewed, shortest=2, short=5, longest=20)
 
 
 @dataclass(frozen=True)
@@ -252,7 +253,7 @@ class SymbolTask(Task):
     one) and solves each. A `make` of its own over whole arrays is faster.
     """
 
-    lengths: Lengths = PAPER_LENGTHS
+    lengths: Lengths = field(default_factory=paper_lengths)
     symbols: int = 100
 
     def __post_init__(self) -> None:

@@ -40,10 +40,10 @@ class Learned(Positions):
         return {"table.weight": Weight((self.max_positions, model.width), std=TABLE_SIZE)}
 
     def bind(self, model: ModelConfig, weights: Mapping[str, Tensor]) -> PositionHooks:  # noqa: ARG002
-        return _Table(weights["table.weight"])
+        return TableHooks(weights["table.weight"])
 
 
-class _Table(PositionHooks):
+class TableHooks(PositionHooks):
     def __init__(self, table: Tensor) -> None:
         self.table = table
 

@@ -5,7 +5,8 @@ Shapes: B examples, T tokens.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -33,7 +34,7 @@ class Coupling(Inner):
     kind: ClassVar[str] = "coupling"
     reads_tokens: ClassVar[bool] = True
 
-    scheme: Positions = Learned(512)
+    scheme: Positions = field(default_factory=partial(Learned, 512))
     span: int = 255
 
     def __post_init__(self) -> None:

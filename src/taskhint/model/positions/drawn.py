@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -77,7 +77,7 @@ class Randomised(Inner):
     kind: ClassVar[str] = "randomised"
     reads_sequence: ClassVar[bool] = True
 
-    scheme: Positions = Rope()
+    scheme: Positions = field(default_factory=Rope)
     span: int = 2048
 
     def __post_init__(self) -> None:

@@ -48,7 +48,7 @@ class T5Buckets(Positions):
         return {"bias.weight": Weight((self.buckets, model.heads), std=model.width**-0.5)}
 
     def bind(self, model: ModelConfig, weights: Weights) -> PositionHooks:  # noqa: ARG002
-        return _Buckets(self, weights["bias.weight"])
+        return BucketHooks(self, weights["bias.weight"])
 
     def bucket(self, distance: Tensor) -> Tensor:
         """Which bucket each distance of 0 or more is in."""
@@ -60,7 +60,7 @@ class T5Buckets(Positions):
         return distance.where(distance < single, wide.clamp(max=self.buckets - 1))
 
 
-class _Buckets(PositionHooks):
+class BucketHooks(PositionHooks):
     def __init__(self, settings: T5Buckets, table: Tensor) -> None:
         self.settings, self.table = settings, table
 
@@ -82,7 +82,7 @@ class KerpleLog(Positions):
         return {"log_r1": each, "log_r2": each}
 
     def bind(self, model: ModelConfig, weights: Weights) -> PositionHooks:  # noqa: ARG002
-        return _KerpleLog(weights["log_r1"].exp(), weights["log_r2"].exp())
+        return KerpleLogHooks(weights["log_r1"].exp(), weights["log_r2"].exp())
 
 
 @dataclass(frozen=True)
@@ -98,10 +98,10 @@ class KerplePower(Positions):
         return {"log_r1": each, "logit_r2": each}
 
     def bind(self, model: ModelConfig, weights: Weights) -> PositionHooks:  # noqa: ARG002
-        return _KerplePower(weights["log_r1"].exp(), 2.0 * weights["logit_r2"].sigmoid())
+        return KerplePowerHooks(weights["log_r1"].exp(), 2.0 * weights["logit_r2"].sigmoid())
 
 
-class _KerpleLog(PositionHooks):
+class KerpleLogHooks(PositionHooks):
     def __init__(self, r1: Tensor, r2: Tensor) -> None:
         self.r1, self.r2 = (r.view(1, -1, 1, 1) for r in (r1, r2))
 
@@ -109,7 +109,7 @@ class _KerpleLog(PositionHooks):
         return -self.r1 * (self.r2 * (query - key).abs()).log1p()
 
 
-class _KerplePower(_KerpleLog):
+class KerplePowerHooks(KerpleLogHooks):
     def bias(self, query: Tensor, key: Tensor) -> Tensor:
         return -self.r1 * (query - key).abs() ** self.r2
 
@@ -140,10 +140,10 @@ class Fire(Positions):
         }
 
     def bind(self, model: ModelConfig, weights: Weights) -> PositionHooks:  # noqa: ARG002
-        return _Fire(self.threshold, weights)
+        return FireHooks(self.threshold, weights)
 
 
-class _Fire(PositionHooks):
+class FireHooks(PositionHooks):
     def __init__(self, threshold: float, weights: Weights) -> None:
         self.threshold, self.weights = threshold, weights
 

@@ -27,7 +27,7 @@ class Alibi(Positions):
     kind: ClassVar[str] = "alibi"
 
     def bind(self, model: ModelConfig, weights: Mapping[str, Tensor]) -> PositionHooks:  # noqa: ARG002
-        return _Slopes(alibi_slopes(model.heads))
+        return SlopeHooks(alibi_slopes(model.heads))
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,9 @@ class Nape(Positions):
 
     def bind(self, model: ModelConfig, weights: Mapping[str, Tensor]) -> PositionHooks:  # noqa: ARG002
         sloping = model.heads // 2
-        return _Slopes([1.0 / h for h in range(1, sloping + 1)] + [0.0] * (model.heads - sloping))
+        return SlopeHooks(
+            [1.0 / h for h in range(1, sloping + 1)] + [0.0] * (model.heads - sloping)
+        )
 
 
 def alibi_slopes(heads: int) -> list[float]:
@@ -53,7 +55,7 @@ def alibi_slopes(heads: int) -> list[float]:
     return slopes + [2.0 ** (-4.0 * h / power) for h in range(1, 2 * (heads - power), 2)]
 
 
-class _Slopes(PositionHooks):
+class SlopeHooks(PositionHooks):
     def __init__(self, slopes: Sequence[float]) -> None:
         self.slopes = slopes
 

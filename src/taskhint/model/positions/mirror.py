@@ -49,7 +49,7 @@ class Windows(Positions):
             )
 
     def bind(self, model: ModelConfig, weights: Mapping[str, Tensor]) -> PositionHooks:  # noqa: ARG002
-        return _Windows(model)
+        return WindowHooks(model)
 
     def reads_next(self) -> bool:
         return True
@@ -68,13 +68,13 @@ class Mirror(Windows):
     takes_ids: ClassVar[bool] = False
 
     def bind(self, model: ModelConfig, weights: Mapping[str, Tensor]) -> PositionHooks:  # noqa: ARG002
-        return _FromDelimiter(model)
+        return FromDelimiterHooks(model)
 
     def reads_next(self) -> bool:
         return False
 
 
-class _Windows(PositionHooks):
+class WindowHooks(PositionHooks):
     def __init__(self, model: ModelConfig) -> None:
         self.pairs = model.each_head // 2 - 1
         ratios = [head / max(1, model.heads - 1) for head in range(model.heads)]
@@ -116,7 +116,7 @@ class _Windows(PositionHooks):
         return torch.cat([*turned(first, second, angles), window], dim=2)
 
 
-class _FromDelimiter(_Windows):
+class FromDelimiterHooks(WindowHooks):
     def of_queries(self, places: Places) -> Tensor:
         return (places.index + 1 - places.inputs).abs()
 
