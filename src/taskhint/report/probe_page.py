@@ -17,7 +17,7 @@ from typing import Any
 
 from taskhint.probe.probe import Comparison, Shown, Table
 from taskhint.probe.study import EXAMPLES, Study, compare, compared_json, make_plan, study
-from taskhint.report.page import STYLE
+from taskhint.report.style import STYLE
 from taskhint.runs.run import Run, load
 from taskhint.system.drawing import as_png, as_svg
 from taskhint.system.errors import UserError
