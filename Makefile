@@ -23,10 +23,11 @@ setup: .venv/.installed
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
 
-docs: setup  ## write anew what the pages take from recipes and results: tables and figures
+docs: setup  ## write anew what pages take from results, then build the site in docs/_build
 	$(BIN)/python -m tools.fill_pages
 	$(BIN)/taskhint list --markdown > docs/recipes.md
 	$(BIN)/python tools/draw_figures.py
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs docs/_build
 
 bench: setup  ## time everything beside other libraries (a quarter of an hour), fill docs/performance.md with it
 	mkdir -p results
