@@ -16,7 +16,7 @@ from taskhint.data.dataset import Dataset, fresh_examples
 from taskhint.model.attention.packed import PackedAttention
 from taskhint.model.attention.paths import attend_by_group
 from taskhint.model.attention.symbol_counts import attend_by_counts
-from taskhint.model.attention.varlen import varlen_attend
+from taskhint.model.attention.varlen import has_kernel, varlen_attend
 from taskhint.model.config import ModelConfig
 from taskhint.model.decoder import Decoder
 from taskhint.model.decoding import greedy
@@ -215,6 +215,14 @@ def test_the_variable_length_path_means_the_same(
     assert (
         varlen_attend(q, kv, scale, groups, tail) - wanted
     ).abs().max() < 0.05  # the kernel works in bfloat16
+
+
+def test_a_torch_without_that_kernel_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def without_windows(query: torch.Tensor, is_causal: bool) -> None: ...
+
+    for kernel in (None, without_windows):
+        monkeypatch.setattr("taskhint.model.attention.varlen.varlen_attn", kernel)
+        assert not has_kernel()
 
 
 @pytest.mark.parametrize("tail", [False, True])

@@ -8,9 +8,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest, ttest_1samp, ttest_ind
+from scipy.stats import binomtest, norm, t, ttest_1samp, ttest_ind
 
-from taskhint.system.stats import Interval, OverSeeds, student_half, welch, wilson
+from taskhint.system.stats import (
+    Interval,
+    OverSeeds,
+    normal_factor,
+    student_half,
+    t_factor,
+    welch,
+    wilson,
+)
 
 MANY = 10**12  # so many sequences that only seeds matter
 
@@ -20,6 +28,12 @@ def test_wilson_is_scipys(counts: tuple[int, int]) -> None:
     right, n = counts
     theirs = binomtest(right, n).proportion_ci(0.95, method="wilson")
     assert tuple(wilson(right / n, n)) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
+
+
+@given(st.floats(1.0, 2000.0) | st.integers(1, 2000))
+def test_students_factor_is_scipys(freedom: float) -> None:
+    assert t_factor(freedom) == pytest.approx(t.ppf(0.975, freedom), rel=1e-10)
+    assert t_factor(freedom) > normal_factor() == pytest.approx(norm.ppf(0.975), rel=1e-14)
 
 
 @pytest.mark.parametrize("values", [[0.46, 0.5, 0.52], [0.48, 0.5, 0.51, 0.5, 0.53]])

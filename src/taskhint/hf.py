@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from taskhint.system.errors import UserError
+from taskhint.system.extras import need
 
-try:
-    from transformers import AutoConfig, AutoModelForCausalLM
-except ImportError:
-    raise UserError(
-        "taskhint.hf needs the package transformers; "
-        "install it with: pip install 'taskhint[transformers]'"
-    ) from None
+need("transformers", "taskhint.hf")
+
+from transformers import AutoConfig, AutoModelForCausalLM
 
 from taskhint.ecosystem.configuration_taskhint import TaskhintConfig
 from taskhint.ecosystem.modeling_taskhint import TaskhintForCausalLM

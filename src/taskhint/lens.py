@@ -7,15 +7,11 @@ dictionary that only has its own.
 
 from __future__ import annotations
 
-from taskhint.system.errors import UserError
+from taskhint.system.extras import need
 
-try:
-    from transformer_lens.factories import architecture_adapter_factory as factory
-except ImportError:
-    raise UserError(
-        "taskhint.lens needs the package transformer-lens; "
-        "install it with: pip install 'taskhint[lens]'"
-    ) from None
+need("transformer_lens", "taskhint.lens")
+
+from transformer_lens.factories import architecture_adapter_factory as factory
 
 from taskhint.ecosystem.lens import LENS_NAMES, TaskhintArchitectureAdapter, lens_name
 

@@ -16,6 +16,7 @@ from taskhint.report.page import write_report
 from taskhint.runs.curve import curve_table, load_curves
 from taskhint.sweeps.jobs import Job, Measurement
 from taskhint.sweeps.sweep import conduct
+from taskhint.system.extras import need
 from taskhint.system.tables import text_table
 
 EXAMPLE = "taskhint demo --out demo"
@@ -45,6 +46,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Train and measure all models, print each curve when it is known, write the report."""
+    need("matplotlib", "taskhint demo")
     out = Path(options.out)
     executor = chosen_executor(options)
     jobs = [Job(name, _recipe(*what), MEASUREMENTS) for name, what in RUNS.items()]

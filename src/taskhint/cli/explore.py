@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from taskhint.cli.arguments import Parser, add_device, add_threads, use_threads, whole
 from taskhint.system.errors import UserError
+from taskhint.system.extras import need
 
 if TYPE_CHECKING:
     from taskhint.explore.subject import Subject
 
 EXAMPLE = 'taskhint explore runs/standard runs/tempered --save page.html --input "5 17 43 17"'
-EXTRA = "the page needs more packages; pip install 'taskhint[explore]'"
 
 
 def add_arguments(parser: Parser) -> None:
@@ -49,18 +49,15 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     use_threads(options)
-    try:
-        from taskhint.explore.subject import subjects
+    for package in ("starlette", "uvicorn"):
+        need(package, "taskhint explore")
+    from taskhint.explore.subject import subjects
 
-        models = subjects(options.run_dirs, options.device, options.precision)
-        if options.save is not None:
-            _save(models, options)
-        else:
-            _serve(models, options)
-    except ModuleNotFoundError as error:
-        if error.name not in ("starlette", "uvicorn", "anyio"):
-            raise
-        raise UserError(EXTRA) from None
+    models = subjects(options.run_dirs, options.device, options.precision)
+    if options.save is not None:
+        _save(models, options)
+    else:
+        _serve(models, options)
 
 
 def _save(models: list[Subject], options: argparse.Namespace) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from taskhint.cli.arguments import Parser, add_device, add_lengths, add_threads, use_threads, whole
 from taskhint.system.errors import UserError
+from taskhint.system.extras import need
 
 EXAMPLE = 'taskhint probe runs/standard runs/tempered --out inside --input "5 17 43 78 92"'
 MOST_EXAMPLES = 100_000  # each is traced in full
@@ -41,6 +42,7 @@ def add_arguments(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> None:
     if options.examples > MOST_EXAMPLES:
         raise UserError(f"--examples {options.examples} is too many; at most {MOST_EXAMPLES}")
+    need("matplotlib", "taskhint probe", "probe")
     use_threads(options)
     from taskhint.report.probe_page import mechanisms_table, write_probe
     from taskhint.runs.run import load

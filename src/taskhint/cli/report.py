@@ -7,6 +7,7 @@ from pathlib import Path
 
 from taskhint.cli.arguments import Parser
 from taskhint.system.errors import UserError
+from taskhint.system.extras import need
 
 EXAMPLE = "taskhint report runs --out report.html"
 
@@ -20,6 +21,7 @@ def run(options: argparse.Namespace) -> None:
     out = Path(options.out)
     if out.suffix.lower() not in (".html", ".htm"):
         raise UserError(f"--out {out}: the report is HTML; name a file that ends in .html")
+    need("matplotlib", "taskhint report")
     from taskhint.report.page import write_report
 
     print(write_report(Path(options.dir), out))

@@ -21,6 +21,7 @@ from taskhint.report.page import write_report
 from taskhint.sweeps.jobs import Executor, Job, Measurement, enough
 from taskhint.sweeps.sweep import conduct
 from taskhint.system.errors import UserError
+from taskhint.system.extras import need
 from taskhint.system.plugins import imported_value, split_target
 from taskhint.system.tables import text_table
 
@@ -54,6 +55,7 @@ def run(options: argparse.Namespace) -> None:
         return
     if options.out is None:
         raise UserError("--out is needed: where runs and reports go")
+    need("matplotlib", "taskhint reproduce")
     reproduce(chosen, scale, options.seeds, Path(options.out), chosen_executor(options))
 
 

@@ -10,6 +10,7 @@ from taskhint.cli.executors import add_executor, chosen_executor, tell
 from taskhint.cli.train import find_target_recipe, with_hint
 from taskhint.recipes.recipe import Recipe
 from taskhint.system.errors import UserError
+from taskhint.system.extras import need
 from taskhint.system.plugins import split_target
 
 EXAMPLE = (
@@ -86,6 +87,7 @@ def _directory(options: argparse.Namespace) -> Path:
 
 
 def _run(options: argparse.Namespace, out: Path) -> None:
+    need("matplotlib", "taskhint sweep")
     from taskhint.sweeps.grid import read_grid
     from taskhint.sweeps.jobs import undone
     from taskhint.sweeps.sweep import FIGURE, REPORT, TABLE, conduct, jobs_for, summary

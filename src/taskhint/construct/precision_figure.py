@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from matplotlib.figure import Figure
+from taskhint.system.drawing import COLOURS, new_figure
 
-from taskhint.system.drawing import COLOURS
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def precision_figure(results: dict[str, Any]) -> Figure:
     """`results` as taskhint.construct.precision measures them."""
-    figure = Figure(figsize=(7.2, 4.8), layout="constrained")
+    figure = new_figure(7.2, 4.8)
     panel: Any = figure.subplots()
     strict = results["strict"]
     bits = [row["significand_bits"] for row in strict]

@@ -21,6 +21,7 @@ from torch import Tensor
 from taskhint.data.batch import Batch, make_batch
 from taskhint.data.dataset import MAX_TEST_EXAMPLES, fresh_examples
 from taskhint.evaluation.bites import beginnings, best_bite, can_be_cut, chosen_rows
+from taskhint.evaluation.levenshtein import levenshtein
 from taskhint.model.decoder import Decoder
 from taskhint.model.decoding import greedy
 from taskhint.runs.curve import LengthCurve, Score, save_curve
@@ -263,10 +264,8 @@ def decode_failed(
 
 def _distances(decoder: Decoder, task: Task, examples: Examples, verdicts: Verdicts) -> Ints:
     """(B,) Levenshtein distance between right and decoded answer."""
-    from rapidfuzz.distance import Levenshtein
-
     distances = np.zeros(len(examples), dtype=np.int64)
     for row, answer in decode_failed(decoder, task, examples, verdicts).items():
         right = examples.tokens[row, examples.prompts[row] : examples.sizes[row]].tolist()
-        distances[row] = Levenshtein.distance(right, answer)
+        distances[row] = levenshtein(right, answer)
     return distances

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, ClassVar
 
-from taskhint.system.errors import UserError
+from taskhint.system.extras import need
 from taskhint.system.settings import Family
 
 if TYPE_CHECKING:
@@ -48,11 +47,7 @@ class Entmax15(Normaliser):
     kind: ClassVar[str] = "entmax15"
 
     def check_installed(self) -> None:
-        if find_spec("entmax") is None:
-            raise UserError(
-                "model.normaliser=entmax15 needs the package entmax; "
-                "install it with: pip install 'taskhint[entmax]'"
-            )
+        need("entmax", "model.normaliser=entmax15")
 
     def weights(self, logits: Tensor) -> Tensor:
         from entmax import entmax15

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
-from matplotlib.figure import Figure
 from torch import Tensor
 
 from taskhint.data.dataset import fresh_examples
@@ -30,6 +29,9 @@ from taskhint.system.drawing import (
     new_figure,
     tidy,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 REST = "rest"
 KIND_COLOURS = {"same symbol": BLUE, "digit just used": BLUE, "⊥": PURPLE, REST: "#d9d9d9"}

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
-from matplotlib.figure import Figure
 from torch import Tensor
 
 from taskhint.probe.probe import About, Looked, Probe, Shown
 from taskhint.probe.shares import Floats
 from taskhint.probe.traced import Subject
 from taskhint.system.drawing import BLUE, GREEN, GREY, VERMILION, legend_below, new_figure, tidy
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 BINS = 80
 PAIR_COLOURS = {"within encoder": BLUE, "within decoder": VERMILION, "between": GREEN}

@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from taskhint.data.dataset import fresh_examples
 from taskhint.evaluation.exact import TOKENS_AT_ONCE, judge
@@ -23,6 +21,9 @@ from taskhint.system.drawing import COLOURS, legend_below, new_figure, tidy
 from taskhint.system.errors import UserError
 from taskhint.system.stats import Interval, wilson
 from taskhint.tasks.steps import Step
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 TENTHS = 10
 RIGHT_COLOUR = "#e6e6e6"

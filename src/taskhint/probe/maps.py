@@ -6,15 +6,17 @@ Shapes: L blocks, H heads, T tokens.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
-from matplotlib.figure import Figure
 
 from taskhint.probe.probe import About, Looked, Probe, Shown
 from taskhint.probe.shares import Floats
 from taskhint.probe.traced import Subject, trace_of_prompt
 from taskhint.system.drawing import PURPLE, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
-from matplotlib.figure import Figure
 
 from taskhint.probe.mechanism import Mechanism, mechanisms_of
 from taskhint.probe.probe import About, Comparison, Looked, Probe, Shown, Table
@@ -16,6 +15,9 @@ from taskhint.probe.traced import Rows, RowsByLength, Subject, Traced, collect
 from taskhint.runs.run import Run
 from taskhint.runs.shares import save_shares
 from taskhint.system.drawing import legend_below, mark_training, new_figure, percent_axis, tidy
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,7 @@ that derives from `Probe` and names its `kind` is registered by that; a probe of
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from taskhint.probe.shares import draw_means, means_of
 from taskhint.probe.traced import Rows, RowsByLength, Subject, Traced
@@ -22,6 +20,9 @@ from taskhint.system.drawing import (
 )
 from taskhint.system.errors import UserError
 from taskhint.system.settings import Family
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,9 @@ Shapes: S stages, q symbols.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from taskhint.probe.probe import About, Looked, Probe, Shown
 from taskhint.probe.shares import Floats
@@ -27,6 +25,9 @@ from taskhint.system.drawing import (
     new_figure,
     tidy,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 BASES = ("encoder", "decoder")
 ROLE_STYLE = {
@@ -198,6 +199,8 @@ def _tick_symbols(panel: Any, projections: Projections) -> None:
 
 
 def _title(figure: Figure, projections: Projections, position: PositionProjection) -> None:
+    from matplotlib.lines import Line2D
+
     sequence = " ".join(
         f"[{word}]" if place == position.position else word
         for place, word in enumerate(projections.sequence[:40])

@@ -10,15 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
-from matplotlib.figure import Figure
 
 from taskhint.probe.probe import About, Looked, Probe, Shown
 from taskhint.probe.shares import Share, draw_shares, share_of
 from taskhint.probe.traced import Rows, RowsByLength, Subject, Traced, collect, stand_out
 from taskhint.system.drawing import legend_below, mark_training, new_figure, percent_axis, tidy
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def stages(depth: int) -> dict[str, str]:

@@ -5,9 +5,7 @@ marks.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING, Any
 
 from taskhint.evaluation.summary import Series
 from taskhint.experiments.experiment import Panel, Published
@@ -22,6 +20,9 @@ from taskhint.system.drawing import (
     tidy,
 )
 from taskhint.system.stats import OverSeeds
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 MOST_ACROSS = 4
 TICK_ROOM = 0.08  # of the longest length: ticks that are closer to the next are left out

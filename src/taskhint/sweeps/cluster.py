@@ -20,6 +20,7 @@ from taskhint.sweeps.jobs import Job, Outcome
 from taskhint.sweeps.remote import order, work
 from taskhint.sweeps.work import Answer
 from taskhint.system.errors import MachineError, UserError
+from taskhint.system.extras import need
 from taskhint.system.progress import Progress
 from taskhint.system.signals import PATIENCE, Stop
 
@@ -117,10 +118,9 @@ def connected(address: str | None) -> Any:
     check_answers(address)
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
-    try:
-        import ray
-    except ImportError:
-        raise UserError("--on ray needs Ray; install it: pip install 'taskhint[ray]'") from None
+    need("ray", "--on ray")
+    import ray
+
     try:
         ray.init(
             address=address,

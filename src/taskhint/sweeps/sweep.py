@@ -18,9 +18,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING, Any
 
 from taskhint.evaluation.results import find_results
 from taskhint.evaluation.summary import Series, series_table, summarise
@@ -35,8 +33,12 @@ from taskhint.sweeps.jobs import Executor, Job, Measurement, Outcome, undone
 from taskhint.sweeps.plan import check_places, read_plan, write_plan
 from taskhint.system.drawing import as_png
 from taskhint.system.errors import UserError, nearest
+from taskhint.system.extras import need
 from taskhint.system.files import as_path, write_atomically
 from taskhint.system.settings import conform
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 FIGURE, TABLE, REPORT = "figure.png", "table.csv", "report.html"
 PLACES = ("local", "ray")
@@ -96,6 +98,7 @@ def sweep(
     """Train every recipe with every combination of the grid's settings and every seed, measure
     accuracy by length, and write table, figure and report into the directory.
     """
+    need("matplotlib", "a sweep")
     root = as_path(out, "the sweep's directory")
     executor = executor_for(on, address, gpus_per_run) if isinstance(on, str) else on
     jobs = jobs_for(

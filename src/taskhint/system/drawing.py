@@ -1,16 +1,15 @@
-"""What all figures share."""
+"""What all figures share. Nothing is imported for them before one is drawn."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import matplotlib
+from taskhint.system.extras import need
 
-matplotlib.use("Agg")
-
-from matplotlib.figure import Figure
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # Okabe and Ito's palette: told apart with any colour vision; markers differ too, for print.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
@@ -20,6 +19,9 @@ BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY = COLOURS[:6]
 
 
 def new_figure(width: float, height: float) -> Figure:
+    need("matplotlib", "a figure")
+    from matplotlib.figure import Figure
+
     return Figure(figsize=(width, height), layout="constrained")
 
 
@@ -89,6 +91,8 @@ def as_png(figure: Figure) -> bytes:
 
 def as_svg(figure: Figure) -> str:
     """An <svg> element to put into a page."""
+    import matplotlib
+
     text = io.StringIO()
     with matplotlib.rc_context({"svg.hashsalt": "taskhint", "svg.fonttype": "none"}):
         figure.savefig(text, format="svg", metadata={"Date": None})

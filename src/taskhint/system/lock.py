@@ -4,7 +4,6 @@ holds none.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from collections.abc import Iterator
@@ -13,6 +12,14 @@ from pathlib import Path
 
 from taskhint.system.errors import UserError
 from taskhint.system.files import make_directory, storing, write_all
+
+try:
+    import fcntl
+except ImportError:  # whatever writes or reads runs comes by here, before it does anything
+    raise UserError(
+        "this system has no fcntl, which keeps runs from being written by two processes: taskhint "
+        "works on Linux and macOS; on Windows use it inside WSL (wsl --install)"
+    ) from None
 
 LOCK_FILE = ".lock"
 _TRIES = 20

@@ -1,5 +1,5 @@
 """Progress on standard error: a bar with rate and time left in a terminal, a few plain lines
-elsewhere.
+elsewhere and where the package rich is missing.
 """
 
 from __future__ import annotations
@@ -8,6 +8,8 @@ import sys
 import time
 from types import TracebackType
 from typing import Any, Self
+
+from taskhint.system.extras import installed
 
 QUIET_SECONDS = 10.0  # outside a terminal, between two lines and before the first
 
@@ -29,7 +31,7 @@ class Progress:
         self._tenths = 0
 
     def __enter__(self) -> Self:
-        if self._shown and sys.stderr.isatty():
+        if self._shown and sys.stderr.isatty() and installed("rich"):
             self._bar = _bar(self._unit)
             self._bar.start()
             self._task = self._bar.add_task(self._title, total=self._total, rate="", loss="")

@@ -26,13 +26,14 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from statistics import fmean, variance
+from statistics import NormalDist, fmean, variance
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 CONFIDENCE = 0.95
+NODES = 80  # of the quadrature: more change nothing
 Floats = npt.NDArray[np.float64]
 
 
@@ -59,17 +60,29 @@ class Interval:
 
 @cache
 def normal_factor() -> float:
-    from scipy.stats import norm
-
-    return float(norm.ppf((1 + CONFIDENCE) / 2))
+    return NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 
 
 @cache
 def t_factor(freedom: float) -> float:
-    """Student's factor for so many degrees of freedom."""
-    from scipy.stats import t
+    """Student's factor for so many degrees of freedom, at least 1.
 
-    return float(t.ppf((1 + CONFIDENCE) / 2, freedom))
+    With t = √ν · tan(x) the probability of the middle is an integral of c · cos(x)^(ν-1), which
+    is smooth up to the quantile. It falls with x, so Newton's steps from 0 never go too far.
+    """
+    ratio = math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)
+    at_zero = 2 * math.exp(ratio) / math.sqrt(math.pi)
+
+    def density(x: Floats | float) -> Any:
+        return at_zero * np.exp((freedom - 1) * np.log(np.cos(x)))
+
+    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+    angle, step = 0.0, 1.0
+    while step > 1e-14 * angle:
+        middle = angle / 2 * float(weights @ density(angle / 2 * (1 + nodes)))
+        step = (CONFIDENCE - middle) / float(density(angle))
+        angle += step
+    return math.sqrt(freedom) * math.tan(angle)
 
 
 def wilson(share: float, count: float, of: str = "sequences") -> Interval:

@@ -67,9 +67,10 @@ def attend_flat(groups: tuple[Group, ...], *, tail: bool, low: bool = False) -> 
         if not variant.is_plain:
             return attend_by_group(q, kv, scale, groups, tail, variant)
         if q.is_cuda and q.dtype == torch.bfloat16:
-            from taskhint.model.attention.varlen import varlen_attend
+            from taskhint.model.attention.varlen import has_kernel, varlen_attend
 
-            return varlen_attend(q, kv, scale, groups, tail)
+            if has_kernel():
+                return varlen_attend(q, kv, scale, groups, tail)
         if short and q.device.type == "cpu":
             return PackedAttention.apply(q, kv, scale, groups, tail)  # type: ignore[no-untyped-call]
         return attend_by_group(q, kv, scale, groups, tail)

@@ -2,18 +2,31 @@
 batch.
 
 The kernel works in bfloat16 and aligns the last query of each example with its last key, which is
-what a tail needs. Shapes: N tokens, M queries, H heads, K head width, E examples.
+what a tail needs. Older versions of torch lack it, or its windows.
+
+Shapes: N tokens, M queries, H heads, K head width, E examples.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.attention.varlen import varlen_attn
 
 from taskhint.data.batch import Group
+
+varlen_attn: Callable[..., Any] | None
+try:
+    from torch.nn.attention.varlen import varlen_attn
+except ImportError:
+    varlen_attn = None
+
+
+def has_kernel() -> bool:
+    return varlen_attn is not None and "window_size" in inspect.signature(varlen_attn).parameters
 
 
 def varlen_attend(
@@ -23,6 +36,7 @@ def varlen_attend(
     queries = [group.tail if tail else group.length for group in groups]
     keys = [group.length for group in groups]
     scaled, k, v = (x.bfloat16().contiguous() for x in (q * scale[:, :, None], *kv.unbind(1)))
+    assert varlen_attn is not None
     found = varlen_attn(
         scaled,
         k,
