@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from taskhint.cli.arguments import Parser
+from taskhint.cli.arguments import Parser, add_device
 from taskhint.system.errors import UserError
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def add_executor(parser: Parser) -> None:
         metavar="X",
         help="as in 0.25 for four runs on each GPU; 0 for none (default: 1 where there are GPUs)",
     )
+    add_device(parser)
 
 
 def share(text: str) -> float:
@@ -44,7 +45,8 @@ def share(text: str) -> float:
 def chosen_executor(options: argparse.Namespace) -> Executor:
     from taskhint.sweeps.sweep import executor_for
 
-    return executor_for(options.on, options.address, options.gpus_per_run)
+    gpus, device, precision = options.gpus_per_run, options.device, options.precision
+    return executor_for(options.on, options.address, gpus, device, precision)
 
 
 def tell(outcomes: Iterable[Outcome]) -> UserError | None:

@@ -18,8 +18,9 @@ from typing import Any
 from taskhint.sweeps.collecting import collect, raise_if_stopped
 from taskhint.sweeps.jobs import Job, Outcome
 from taskhint.sweeps.remote import order, work
-from taskhint.sweeps.work import Answer
-from taskhint.system.errors import MachineError, UserError
+from taskhint.sweeps.work import ANYWHERE, Answer
+from taskhint.system.devices import Compute
+from taskhint.system.errors import MachineError, UserError, warn
 from taskhint.system.extras import need
 from taskhint.system.progress import Progress
 from taskhint.system.signals import PATIENCE, Stop
@@ -36,19 +37,22 @@ SETTINGS_FRAME = 4
 class RayCluster:
     """At an address; without one at RAY_ADDRESS, at this machine's cluster, or at a new one here.
 
-    `gpus_per_run` is 1 if not given and the cluster has GPUs.
+    `gpus_per_run` is 1 if not given and the cluster has GPUs. Workers see whether they have the
+    device and the precision.
     """
 
     address: str | None = None
     gpus_per_run: float | None = None
+    at: Compute = ANYWHERE
 
     def run(self, jobs: Sequence[Job], root: Path, title: str) -> Iterator[Outcome]:
         ray = connected(self.address)
         try:
-            gpus = self._gpus(ray)
+            gpus = self.gpus(ray)
+            told = order(root.resolve(), gpus, self.at)
             task = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=RETRIES)(work)
             with Stop() as stop, Progress(len(jobs), title, unit="run") as progress:
-                backend = _Tasks(ray, task, ray.put(order(root.resolve(), gpus)), set())
+                backend = _Tasks(ray, task, ray.put(told), set())
                 try:
                     for number, outcome in enumerate(collect(backend, jobs, stop), start=1):
                         progress.advance_to(number)
@@ -59,10 +63,14 @@ class RayCluster:
         finally:
             ray.shutdown()
 
-    def _gpus(self, ray: Any) -> float:
-        if self.gpus_per_run is not None:
-            return self.gpus_per_run
-        return 1.0 if ray.cluster_resources().get("GPU", 0) else 0.0
+    def gpus(self, ray: Any) -> float:
+        """What a run asks Ray for."""
+        some = ray.cluster_resources().get("GPU", 0) > 0
+        if self.gpus_per_run is None:
+            return 1.0 if some and self.at.device in ("auto", "cuda") else 0.0
+        if self.gpus_per_run and not some:
+            warn("the cluster has no GPU now; runs wait until a node with one joins it")
+        return self.gpus_per_run
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,14 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from taskhint.sweeps.collecting import collect, raise_if_stopped
 from taskhint.sweeps.jobs import Job, Outcome
-from taskhint.sweeps.work import Answer, do, single_threaded
+from taskhint.sweeps.work import ANYWHERE, Answer, do, single_threaded
+from taskhint.system.devices import Compute
 from taskhint.system.errors import MachineError
 from taskhint.system.plugins import import_all, imported_sources
 from taskhint.system.progress import Progress
@@ -30,6 +31,7 @@ _VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 _counts: Any = None
 _stop_all: Any = None
+_at = ANYWHERE
 
 
 @dataclass(frozen=True)
@@ -41,20 +43,21 @@ class LocalPool:
     """
 
     gpus_per_run: float | None = None
+    at: Compute = ANYWHERE
 
     def run(self, jobs: Sequence[Job], root: Path, title: str) -> Iterator[Outcome]:
         context = multiprocessing.get_context("spawn")
         counts: Any = context.Queue()
         stop_all = context.Event()
         places: Any = context.Queue()
-        slots = slots_here(self.gpus_per_run)
+        slots = slots_here(self.gpus_per_run, self.at.device)
         for slot in slots:
             places.put(slot)
         pool = ProcessPoolExecutor(
             min(len(jobs), len(slots)),
             mp_context=context,
             initializer=_start_worker,
-            initargs=(counts, stop_all, places, imported_sources()),
+            initargs=(counts, stop_all, places, imported_sources(), self.of_a_worker()),
         )
         total = sum(job.recipe.steps for job in jobs)
         with Stop() as stop, Progress(total, title) as progress, _watching(counts, progress):
@@ -68,21 +71,31 @@ class LocalPool:
                 pool.shutdown(wait=True, cancel_futures=True)
         raise_if_stopped(stop)
 
+    def of_a_worker(self) -> Compute:
+        """What a process is told that sees one GPU alone, as its first."""
+        return replace(self.at, device=self.at.device.partition(":")[0])
 
-def slots_here(gpus_per_run: float | None) -> list[str | None]:
+
+def slots_here(gpus_per_run: float | None, device: str = "auto") -> list[str | None]:
     """For every run at a time the GPU that it sees: None for whatever there is."""
     import torch
 
-    if gpus_per_run == 0 or not torch.cuda.is_available():
-        cores = (
-            len(os.sched_getaffinity(0))
-            if hasattr(os, "sched_getaffinity")
-            else os.cpu_count() or 1
-        )
-        return ["" if gpus_per_run == 0 else None] * cores
+    if device == "mps":
+        return [None] * len(shared(["mps"], gpus_per_run or 1.0))
+    without = gpus_per_run == 0 or device == "cpu"
+    if without or not torch.cuda.is_available():
+        return ["" if without else None] * cores_here()
     named = os.environ.get(_VISIBLE)
     gpus = named.split(",") if named else [str(n) for n in range(torch.cuda.device_count())]
-    return list(shared(gpus, gpus_per_run or 1.0))
+    _, colon, number = device.partition(":")
+    chosen = [gpus[int(number)]] if colon else gpus
+    return list(shared(chosen, gpus_per_run or 1.0))
+
+
+def cores_here() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def shared(gpus: Sequence[str], per_run: float) -> list[str]:
@@ -147,15 +160,17 @@ def _watch(counts: Any, progress: Progress, stop: threading.Event) -> None:
         progress.advance_to(sum(done.values()))
 
 
-def _start_worker(counts: Any, stop_all: Any, places: Any, sources: Sequence[str]) -> None:
+def _start_worker(
+    counts: Any, stop_all: Any, places: Any, sources: Sequence[str], at: Compute
+) -> None:
     """What jobs are made of is imported before the first job arrives."""
     gpu = places.get()
     if gpu is not None:
         os.environ[_VISIBLE] = gpu  # before anything asks for GPUs
     import_all(sources)
 
-    global _counts, _stop_all
-    _counts, _stop_all = counts, stop_all
+    global _counts, _stop_all, _at
+    _counts, _stop_all, _at = counts, stop_all, at
     single_threaded()
     threading.Thread(target=_mind_parent, daemon=True).start()
 
@@ -181,7 +196,7 @@ def _run_job(number: int, job: Job, root: Path) -> Answer:
             last = time.monotonic()
             _counts.put((number, step))
 
-    answer = Answer("stopped") if _stop_all.is_set() else do(job, root, report)
+    answer = Answer("stopped") if _stop_all.is_set() else do(job, root, report, _at)
     if answer.state == "stopped" or _stop_all.is_set():
         os._exit(0)  # the pool would hand this process another job
     if answer.state != "busy":

@@ -20,13 +20,14 @@ from typing import Any
 import taskhint
 from taskhint.sweeps.jobs import Job
 from taskhint.sweeps.plan import read_token, shared_token
-from taskhint.sweeps.work import Answer, do, single_threaded
+from taskhint.sweeps.work import ANYWHERE, Answer, do, single_threaded
+from taskhint.system.devices import Compute, compute
 from taskhint.system.errors import UserError
 from taskhint.system.files import write_atomically
 from taskhint.system.plugins import import_source, imported_sources
 
 
-def order(root: Path, gpus: float) -> str:
+def order(root: Path, gpus: float, at: Compute = ANYWHERE) -> str:
     """What all workers of a sweep are told."""
     sources = imported_sources()
     files = [[Path(one).name, Path(one).read_text()] for one in sources if one.endswith(".py")]
@@ -38,6 +39,8 @@ def order(root: Path, gpus: float) -> str:
             "files": files,
             "modules": [one for one in sources if not one.endswith(".py")],
             "gpus": gpus,
+            "device": at.device,
+            "precision": at.precision,
         }
     )
 
@@ -61,7 +64,8 @@ def work(given: str, job: str) -> str:
     except UserError as error:
         return json.dumps(Answer("unfit", error=str(error), exit_code=error.exit_code).to_json())
     try:
-        answer = do(Job.from_json(json.loads(job)), root)
+        at = Compute(told["device"], told["precision"])
+        answer = do(Job.from_json(json.loads(job)), root, at=at)
     except UserError as error:
         answer = Answer("failed", error=str(error), exit_code=error.exit_code)
     return json.dumps(answer.to_json())
@@ -75,6 +79,7 @@ def _prepare(given: str) -> None:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""  # before anything asks for GPUs
     check_versions(told["versions"])
     single_threaded()
+    check_device(told["device"], told["precision"])
     _import(told)
 
 
@@ -87,6 +92,13 @@ def check_versions(wanted: dict[str, str]) -> None:
     ]
     if different:
         raise UserError(f"node {platform.node()} has {', '.join(different)}; install the same")
+
+
+def check_device(device: str, precision: str) -> None:
+    try:
+        compute(device, precision)
+    except UserError as error:
+        raise UserError(f"node {platform.node()}: {error}") from None
 
 
 def _check_root(root: Path, token: str) -> None:

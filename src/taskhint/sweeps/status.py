@@ -7,7 +7,7 @@ Times come from the file system, so that clocks of different machines are never 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -25,6 +25,7 @@ from taskhint.system.tables import text_table
 State = Literal["done", "running", "failed", "waiting"]
 STATES: tuple[State, ...] = ("done", "running", "failed", "waiting")
 MOST_LISTED = 20
+WATCHED_FOR = 1.4 * BEAT  # seconds; a heart that stands still for longer is taken for dead
 
 
 @dataclass(frozen=True)
@@ -84,8 +85,11 @@ class SweepStatus:
 def status(directory: str | Path) -> SweepStatus:
     """Every run that a sweep's directory is meant to hold, and how far it is."""
     root = Path(directory)
-    looks = [look for group in read_plan(root).groups for look in _look_at(root, group)]
-    doubtful = {run.out: seen for run, seen in looks if not seen.certain}
+    groups = read_plan(root).groups
+    # First, so that the hearts of these beat while the results of the others are read.
+    leases = {out: _watched(root / out) for group in groups for out in _unmeasured(root, group)}
+    looks = [look for group in groups for look in _look_at(root, group, leases)]
+    doubtful = {run.out: lease for run, lease in looks if not lease.seen.certain}
     beating = _beating(root, doubtful)
     runs = [
         run if run.out not in doubtful or run.out in beating else _halted(root, run)
@@ -94,15 +98,39 @@ def status(directory: str | Path) -> SweepStatus:
     return SweepStatus(root, tuple(runs))
 
 
-def _look_at(root: Path, group: Planned) -> Iterator[tuple[RunStatus, Seen]]:
+class Watched(NamedTuple):
+    """A lease, and since when it is watched."""
+
+    seen: Seen
+    since: float
+
+
+NOBODYS = Watched(Seen(0, b""), 0.0)
+
+
+def _watched(run: Path) -> Watched:
+    return Watched(newest(run), time.monotonic())
+
+
+def _unmeasured(root: Path, group: Planned) -> Iterator[str]:
+    """Runs without a result: one look at the file system for each."""
+    for one in group.measurements[:1]:
+        for out, steps in group.runs.items():
+            if not curve_path(root / out, steps, one.distribution).exists():
+                yield out
+
+
+def _look_at(
+    root: Path, group: Planned, leases: Mapping[str, Watched]
+) -> Iterator[tuple[RunStatus, Watched]]:
     for out, steps in group.runs.items():
         path = root / out
         if done(path, steps, group.measurements, group.mechanisms, glance):
-            yield RunStatus(out, "done", steps, steps, _seconds(path, steps)), Seen(0, b"")
+            yield RunStatus(out, "done", steps, steps, _seconds(path, steps)), NOBODYS
             continue
-        seen, step = newest(path), _newest_step(path)
+        lease, step = leases.get(out) or _watched(path), _newest_step(path)
         running = RunStatus(out, "running", step, steps, _seconds(path, step))
-        yield _halted(root, running) if seen.free else running, seen
+        yield _halted(root, running) if lease.seen.free else running, lease
 
 
 class Counted(NamedTuple):
@@ -136,16 +164,22 @@ def _halted(root: Path, run: RunStatus) -> RunStatus:
     return RunStatus(run.out, "failed", run.step, run.steps, run.seconds, error)
 
 
-def _beating(root: Path, leases: dict[str, Seen]) -> set[str]:
-    """Those runs whose workers on other machines live: their heartbeat moves on."""
+def _beating(root: Path, leases: Mapping[str, Watched]) -> set[str]:
+    """Those runs whose workers on other machines live: their heartbeat moves on. All are watched
+    at the same time.
+    """
     left = dict(leases)
-    end = time.monotonic() + 1.4 * BEAT
     found: set[str] = set()
-    while left and time.monotonic() < end:
-        time.sleep(BEAT / 10)
-        moved = {out for out, seen in left.items() if newest(root / out) != seen}
-        found |= moved
-        left = {out: seen for out, seen in left.items() if out not in moved}
+    while left:
+        now = time.monotonic()
+        found |= {out for out, lease in left.items() if newest(root / out) != lease.seen}
+        left = {
+            out: lease
+            for out, lease in left.items()
+            if out not in found and now < lease.since + WATCHED_FOR
+        }
+        if left:
+            time.sleep(BEAT / 10)
     return found
 
 

@@ -31,6 +31,7 @@ from taskhint.sweeps.collecting import outcomes_told
 from taskhint.sweeps.grid import jobs_of, points
 from taskhint.sweeps.jobs import Executor, Job, Measurement, Outcome, undone
 from taskhint.sweeps.plan import check_places, read_plan, write_plan
+from taskhint.system.devices import Compute, check_names, compute
 from taskhint.system.drawing import as_png
 from taskhint.system.errors import UserError, nearest
 from taskhint.system.extras import need
@@ -94,13 +95,19 @@ def sweep(
     on: str | Executor = "local",
     address: str | None = None,
     gpus_per_run: float | None = None,
+    device: str = "auto",
+    precision: str = "float32",
 ) -> Swept:
     """Train every recipe with every combination of the grid's settings and every seed, measure
     accuracy by length, and write table, figure and report into the directory.
+
+    `on` is local, ray, or an executor of one's own; then the four after it do not count.
     """
     need("matplotlib", "a sweep")
     root = as_path(out, "the sweep's directory")
-    executor = executor_for(on, address, gpus_per_run) if isinstance(on, str) else on
+    executor = on
+    if isinstance(executor, str):
+        executor = executor_for(executor, address, gpus_per_run, device, precision)
     jobs = jobs_for(
         named(recipes), grid or {}, seeds, lengths, examples, distributions, edit_distance
     )
@@ -161,24 +168,42 @@ def _check_measurements(jobs: Iterable[Job]) -> None:
             check_evaluation(job.recipe.model, task, one.lengths)
 
 
-def executor_for(on: str, address: str | None, gpus_per_run: float | None) -> Executor:
-    """Where runs are trained: `local` or `ray`."""
+def executor_for(
+    on: str,
+    address: str | None = None,
+    gpus_per_run: float | None = None,
+    device: str = "auto",
+    precision: str = "float32",
+) -> Executor:
+    """Where runs are trained: `local` or `ray`. What cannot be had is refused here."""
     if on not in PLACES:
         raise UserError(f"--on {on} is not known; {nearest(on, PLACES)}")
     if gpus_per_run is not None:
         gpus_per_run = conform(float, gpus_per_run, "--gpus-per-run")
         if not 0.0 <= gpus_per_run <= 1.0:
             raise UserError(f"--gpus-per-run {gpus_per_run:g} is not in 0..1")
+    check_names(device, precision)
+    _check_gpus(device, gpus_per_run)
     if on == "local":
         if address is not None:
             raise UserError("--address is for --on ray")
         from taskhint.sweeps.local import LocalPool
 
-        return LocalPool(gpus_per_run)
+        compute("cpu" if gpus_per_run == 0 else device, precision)
+        return LocalPool(gpus_per_run, Compute(device, precision))
     from taskhint.sweeps.cluster import RayCluster, check_answers
 
+    if ":" in device:
+        raise UserError(f"--device {device} is for --on local; Ray chooses the GPU of a run")
     check_answers(address)  # before anything is written
-    return RayCluster(address, gpus_per_run)
+    return RayCluster(address, gpus_per_run, Compute(device, precision))
+
+
+def _check_gpus(device: str, gpus_per_run: float | None) -> None:
+    if gpus_per_run == 0 and device.startswith("cuda"):
+        raise UserError(f"--device {device} and --gpus-per-run 0 exclude each other")
+    if gpus_per_run and device == "cpu":
+        raise UserError(f"--gpus-per-run {gpus_per_run:g} and --device cpu exclude each other")
 
 
 def conduct(jobs: Sequence[Job], root: Path, executor: Executor, title: str) -> Iterator[Outcome]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from taskhint.runs.curve import LengthCurve, save_curve
 from taskhint.sweeps.jobs import Job, Outcome, kept_curve, missing
+from taskhint.system.devices import Compute
 from taskhint.system.errors import DivergedError, Interrupted, MachineError, UserError
 from taskhint.system.files import json_bytes, write_atomically
 from taskhint.system.lease import Busy, Lease
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from taskhint.training.loop import Report
 
 FAILED = ".failed.json"
+ANYWHERE = Compute("auto")
 _KINDS = {error.exit_code: error for error in (UserError, MachineError, DivergedError)}
 
 
@@ -51,11 +53,11 @@ class Answer:
         return cls(data["state"], tuple(curves), data["error"], data["exit_code"])
 
 
-def do(job: Job, root: Path, report: Report | None = None) -> Answer:
+def do(job: Job, root: Path, report: Report | None = None, at: Compute = ANYWHERE) -> Answer:
     """Train and measure, unless another worker does; what fails is noted in the run directory."""
     try:
         with Lease(root / job.out):
-            answer = _tried(job, root, report)
+            answer = _tried(job, root, report, at)
             _note(root / job.out / FAILED, answer)
             return answer
     except Busy as holder:
@@ -64,10 +66,10 @@ def do(job: Job, root: Path, report: Report | None = None) -> Answer:
         return _failure(error)
 
 
-def _tried(job: Job, root: Path, report: Report | None) -> Answer:
+def _tried(job: Job, root: Path, report: Report | None, at: Compute) -> Answer:
     try:
         with memory_errors():
-            return Answer("done", _train_and_measure(job, root, report))
+            return Answer("done", _train_and_measure(job, root, report, at))
     except Interrupted:
         return Answer("stopped")
     except UserError as error:
@@ -92,22 +94,24 @@ def _note(path: Path, answer: Answer) -> None:
             path.unlink(missing_ok=True)
 
 
-def _train_and_measure(job: Job, root: Path, report: Report | None) -> tuple[LengthCurve, ...]:
+def _train_and_measure(
+    job: Job, root: Path, report: Report | None, at: Compute
+) -> tuple[LengthCurve, ...]:
     """Only what is missing: a job is given again when a worker has died or another had it."""
     from taskhint.evaluation.exact import evaluate
     from taskhint.training.loop import train
 
     left = missing(job, root)
     if left.measurements or left.mechanisms or not (job.measurements or job.mechanisms):
-        run = train(job.recipe, root / job.out, report=report)
+        path, where = root / job.out, (at.device, at.precision)
+        run = train(job.recipe, path, report=report, device=at.device, precision=at.precision)
         if left.mechanisms:
             from taskhint.probe.mechanisms import keep_mechanisms
 
-            keep_mechanisms(run, left.mechanisms)
+            keep_mechanisms(run.to(*where), left.mechanisms)
         for one in left.measurements:
-            curve = evaluate(
-                run, one.lengths, one.examples, one.distribution, one.edit_distance, save=False
-            )
+            asked = (one.lengths, one.examples, one.distribution, one.edit_distance)
+            curve = evaluate(run, *asked, False, False, *where)
             # Files are the same wherever the sweep's directory is mounted.
             save_curve(run.path, replace(curve, run=job.out))
     names = dict.fromkeys(one.distribution for one in job.measurements)

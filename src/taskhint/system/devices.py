@@ -29,7 +29,7 @@ TF32_CAPABILITY = (8, 0)  # from Ampere on
 
 @dataclass(frozen=True)
 class Compute:
-    """A device that is there, and a precision that it has."""
+    """A device and a precision; those that `compute` returns are there."""
 
     device: str = "cpu"
     precision: str = "float32"
@@ -46,14 +46,23 @@ def compute(device: str = "auto", precision: str = "float32") -> Compute:
 
     Under torchrun every process takes the CUDA device of its own number on its machine.
     """
+    check_names(device, precision)
     found = Compute(_device(device), precision)
     _check_precision(found)
     return found
 
 
+def check_names(device: str, precision: str) -> None:
+    """Whether there are such devices and precisions at all; another machine may have them."""
+    if not isinstance(device, str) or not re.fullmatch(r"auto|cpu|cuda(:\d{1,4})?|mps", device):
+        raise UserError(f"device {device!r:.40} is not known; allowed: {', '.join(DEVICES)}")
+    if precision not in PRECISIONS:
+        raise UserError(
+            f"precision {precision!r:.40} is not known; {nearest(str(precision), PRECISIONS)}"
+        )
+
+
 def _device(name: str) -> str:
-    if not isinstance(name, str) or not re.fullmatch(r"auto|cpu|cuda(:\d{1,4})?|mps", name):
-        raise UserError(f"device {name!r:.40} is not known; allowed: {', '.join(DEVICES)}")
     import torch
 
     if name == "auto":
@@ -85,10 +94,6 @@ def _check_precision(wanted: Compute) -> None:
     import torch
 
     precision, device = wanted.precision, wanted.device
-    if precision not in PRECISIONS:
-        raise UserError(
-            f"precision {precision!r:.40} is not known; {nearest(precision, PRECISIONS)}"
-        )
     cuda = device.startswith("cuda")
     capability = torch.cuda.get_device_capability(device) if cuda else (0, 0)
     if precision == "tf32" and capability < TF32_CAPABILITY:
