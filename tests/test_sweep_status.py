@@ -62,7 +62,7 @@ def test_all_leases_are_watched_in_one_period(
     assert [run.state for run in found.runs] == [
         "running" if n % 2 else "waiting" for n in range(many)
     ]
-    assert clock.now - 100 <= WATCHED_FOR + BEAT / 10 and clock.sleeps == 14
+    assert clock.now - 100 <= WATCHED_FOR + BEAT / 10 and clock.sleeps == 12
 
 
 def test_where_all_hearts_beat_it_ends_with_the_last_first_beat(

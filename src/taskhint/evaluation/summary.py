@@ -4,12 +4,13 @@ model.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from taskhint.evaluation.results import Result, one_per_run
 from taskhint.recipes.recipe import Recipe, differing_keys
 from taskhint.runs.curve import Score
+from taskhint.system.dotted import short_keys
 from taskhint.system.errors import UserError
 from taskhint.system.stats import OverSeeds
 from taskhint.system.tables import text_table
@@ -66,12 +67,25 @@ def _labels(recipes: Iterable[Recipe]) -> dict[Recipe, str]:
 
 def _told_apart(recipes: Sequence[Recipe]) -> Iterator[tuple[Recipe, str]]:
     keys = [key for key in differing_keys(recipes) if key not in _UPDATE_KEYS]
+    settings = [{key: recipe.setting(key) for key in keys} for recipe in recipes]
+    names = short_keys(key for key in keys if not _follows(key, settings))
     updates = len({(recipe.steps, recipe.main_updates) for recipe in recipes}) > 1
-    for recipe in recipes:
-        parts = [f"{key} {recipe.setting(key)}" for key in keys]
+    for recipe, found in zip(recipes, settings, strict=True):
+        parts = [f"{name} {found[key]}" for key, name in names.items() if found[key]]
         if updates:
             parts.insert(0, updates_text(recipe))
         yield recipe, ", ".join([recipe.name, *parts])
+
+
+def _follows(key: str, settings: Sequence[Mapping[str, str]]) -> bool:
+    """Whether a setting says nothing beyond the choice of kind that it belongs to."""
+    kind = f"{key.rpartition('.')[0]}.kind"
+    if key == kind or kind not in settings[0]:
+        return False
+    by_kind: dict[str, set[str]] = {}
+    for one in settings:
+        by_kind.setdefault(one[kind], set()).add(one[key])
+    return all(len(values) == 1 for values in by_kind.values())
 
 
 def updates_text(recipe: Recipe) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 from taskhint.experiments.arm import plain_name
 from taskhint.recipes.recipe import Recipe
 from taskhint.sweeps.jobs import Job, Measurement
+from taskhint.system.dotted import short_keys
 from taskhint.system.errors import UserError
 
 MOST_RUNS = 100_000
@@ -44,7 +45,7 @@ def points(recipes: Mapping[str, Recipe], grid: Mapping[str, Sequence[Any]]) -> 
     choices = [_choices(key, values) for key, values in grid.items()]
     if len(recipes) * prod(map(len, choices)) > MOST_RUNS:
         raise UserError(f"the grid has more than {MOST_RUNS:,} points")
-    short = _short(list(grid))
+    short = short_keys(grid)
     found: dict[str, Point] = {}
     for name, recipe in recipes.items():
         for settings in product(*choices):
@@ -56,14 +57,6 @@ def points(recipes: Mapping[str, Recipe], grid: Mapping[str, Sequence[Any]]) -> 
     if count > 1:
         raise UserError(f"two points of the sweep would be called {most!r}; name them apart")
     return list(found.values())
-
-
-def _short(keys: Sequence[str]) -> dict[str, str]:
-    """The last word of every dotted key, where only one key ends in it."""
-    last = Counter(key.rpartition(".")[2] for key in keys)
-    return {
-        key: key if last[key.rpartition(".")[2]] > 1 else key.rpartition(".")[2] for key in keys
-    }
 
 
 def _name(base: str, settings: Sequence[tuple[str, str]]) -> str:

@@ -25,7 +25,7 @@ from taskhint.system.tables import text_table
 State = Literal["done", "running", "failed", "waiting"]
 STATES: tuple[State, ...] = ("done", "running", "failed", "waiting")
 MOST_LISTED = 20
-WATCHED_FOR = 1.4 * BEAT  # seconds; a heart that stands still for longer is taken for dead
+WATCHED_FOR = 1.2 * BEAT  # seconds; a heart that stands still for longer is taken for dead
 
 
 @dataclass(frozen=True)

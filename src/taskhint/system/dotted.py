@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import types
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Union, get_args, get_origin
 
@@ -29,6 +30,16 @@ def change(value: Any, texts: Iterable[tuple[str, str]]) -> Any:
     for key, text in texts:
         _set(type(value), data, key.split("."), key, text)
     return conform(type(value), data, "recipe")
+
+
+def short_keys(keys: Iterable[str]) -> dict[str, str]:
+    """Every key by its last word, where only one of them ends in it; a choice of kind by what it
+    is the kind of.
+    """
+    plain = {key: key.removesuffix(".kind") for key in keys}
+    last = Counter(key.rpartition(".")[2] for key in plain.values())
+    words = {key: text.rpartition(".")[2] for key, text in plain.items()}
+    return {key: plain[key] if last[word] > 1 else word for key, word in words.items()}
 
 
 def setting_keys(value: Any, prefix: str = "") -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 MARKERS = "osD^vPX*"
 GREY = "#8a8a8a"
+LETTERS_PER_INCH = 11  # of a legend
 BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY = COLOURS[:6]
 
 
@@ -73,9 +75,10 @@ def legend_below(figure: Figure, panels: Sequence[Any], columns: int) -> None:
     for panel in panels:
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
+    room = int(LETTERS_PER_INCH * figure.get_figwidth() / columns)
     figure.legend(
         list(found.values()),
-        list(found),
+        [textwrap.fill(label, room) for label in found],
         loc="outside lower center",
         ncols=min(columns, max(1, len(found))),
         frameon=False,
