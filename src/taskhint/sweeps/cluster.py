@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from taskhint.system.signals import PATIENCE, Stop
 
 RETRIES = 20  # of a task whose worker or node died; each goes on where the last one was
 CONNECT_SECONDS = 5.0
+ANSWER_SECONDS = 12.0  # for all: finding the host, connecting, hearing from it
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 # How HTTP/2, and so every Ray head, is greeted: the connection preface and empty settings.
 GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
@@ -153,16 +155,31 @@ def check_answers(address: str | None) -> None:
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
         raise UserError(f"--address {address} is not of the form HOST:PORT")
-    try:
-        with socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS) as line:
-            line.settimeout(CONNECT_SECONDS)
-            line.sendall(GREETING)
-            frame = line.recv(9)
-    except OSError as error:
-        why = error.strerror or str(error)
-        raise MachineError(f"the Ray address {address} does not answer: {why}") from None
-    if len(frame) < 4 or frame[3] != SETTINGS_FRAME:
+    said = _greeted(host.strip("[]"), int(port))
+    if isinstance(said, str):
+        raise MachineError(f"the Ray address {address} does not answer: {said}")
+    if len(said) < 4 or said[3] != SETTINGS_FRAME:
         raise MachineError(f"what answers at {address} is no Ray cluster")
+
+
+def _greeted(host: str, port: int) -> bytes | str:
+    """The first bytes of an answer, or why there is none. A name server may be silent for longer
+    than anybody waits, so this is done beside.
+    """
+    heard: list[bytes | str] = []
+
+    def greet() -> None:
+        try:
+            with socket.create_connection((host, port), CONNECT_SECONDS) as line:
+                line.sendall(GREETING)
+                heard.append(line.recv(9))
+        except (OSError, UnicodeError) as error:
+            heard.append(getattr(error, "strerror", None) or str(error))
+
+    beside = threading.Thread(target=greet, daemon=True)
+    beside.start()
+    beside.join(ANSWER_SECONDS)
+    return heard[0] if heard else "timed out"
 
 
 def _first_line(error: Exception) -> str:

@@ -117,7 +117,7 @@ class Lease:
         self._thread.join()
         with suppress(OSError):
             if newest(self.directory).number == self._number:
-                _write(self._path(self._number), _FREE, os.O_TRUNC)
+                _write(self._path(self._number), _FREE)
 
     def _claim(self) -> int:
         while True:
@@ -127,6 +127,10 @@ class Lease:
                 _write(self._path(number), _content(0), os.O_CREAT | os.O_EXCL)
             except FileExistsError:
                 continue  # another was quicker
+            except OSError:  # a lease without a word in it would be watched for nothing
+                with suppress(OSError):
+                    self._path(number).unlink(missing_ok=True)
+                raise
             if self._still(before):
                 self._path(before.number).unlink(missing_ok=True)
                 return number
@@ -203,10 +207,14 @@ def _read(path: Path) -> bytes:
 
 
 def _write(path: Path, content: bytes, flags: int = 0) -> None:
-    """Opened and closed every time: that is when a network file system shows it to others."""
+    """Opened and closed every time: that is when a network file system shows it to others. What
+    was there is written over, so that a full disk has room for it.
+    """
     handle = os.open(path, os.O_WRONLY | flags, 0o666)
     try:
         write_all(handle, content)
+        if os.fstat(handle).st_size > len(content):
+            os.ftruncate(handle, len(content))
     finally:
         os.close(handle)
 
