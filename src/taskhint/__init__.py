@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from taskhint.data.dataset import Dataset as Dataset
     from taskhint.evaluation.exact import evaluate as evaluate
     from taskhint.evaluation.reach import reach as reach
+    from taskhint.evaluation.table import ResultTable as ResultTable
+    from taskhint.evaluation.table import results as results
     from taskhint.experiments.arm import Arm as Arm
     from taskhint.experiments.claims import AtLeast as AtLeast
     from taskhint.experiments.claims import AtMost as AtMost
@@ -99,6 +101,7 @@ _NAMES = {
     "taskhint.runs.curve": ("LengthCurve",),
     "taskhint.evaluation.exact": ("evaluate",),
     "taskhint.evaluation.reach": ("reach",),
+    "taskhint.evaluation.table": ("ResultTable", "results"),
     "taskhint.experiments.arm": ("Arm",),
     "taskhint.experiments.claims": ("AtLeast", "AtMost", "Better", "NotBetter"),
     "taskhint.experiments.experiment": ("Experiment", "Panel", "Published"),

@@ -34,6 +34,7 @@ COMMANDS = {
     "sweep": "train recipes × a grid × seeds, measure them, write one table and one figure",
     "reproduce": "run experiments on all cores and report on them; without a name, list them",
     "report": "one HTML file with the curves and tables of every evaluated run below DIR",
+    "results": "the numbers of every evaluated run as one table: csv or parquet",
     "demo": "train plain, tempered and hinted models, compare them by length, write a report",
 }
 
@@ -55,6 +56,7 @@ examples:
   taskhint sweep sort/tempered --grid model.width=64,128 --lengths 20-100:20 --out sweeps/width
   taskhint reproduce hint tempered --out reproduced
   taskhint report runs --out report.html
+  taskhint results runs --to table.csv
 
 exit codes:
   0  done

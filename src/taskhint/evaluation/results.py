@@ -73,11 +73,13 @@ class Result:
 Reader = Callable[[Path], list[Result]]
 
 
-def find_results(place: Path) -> list[Result]:
+def find_results(place: Path, all_steps: bool = False) -> list[Result]:
     """Those of every run below a directory, at any depth. What cannot be read is skipped, with a
     warning.
+
+    Of a run the newest evaluated checkpoint; with `all_steps`, a result for each evaluated one.
     """
-    readers = _readers(place)
+    readers = _readers(place, read_steps if all_steps else read_run)
     if not readers:
         raise UserError(f"{place} holds no run")
     results: list[Result] = []
@@ -94,13 +96,13 @@ def find_results(place: Path) -> list[Result]:
     return results
 
 
-def _readers(place: Path) -> list[tuple[Path, Reader]]:
+def _readers(place: Path, read_directory: Reader) -> list[tuple[Path, Reader]]:
     if place.name.endswith(PACKED) and place.is_file():
         return [(place, read_packed)]
     if not place.is_dir():
         raise UserError(f"{place} is not a directory")
     found: list[tuple[Path, Reader]] = [
-        (path.parent, read_run) for path in sorted(place.rglob("recipe.json"))
+        (path.parent, read_directory) for path in sorted(place.rglob("recipe.json"))
     ]
     files = sorted(place.rglob(f"*{PACKED}"), key=lambda path: str(path).removesuffix(PACKED))
     return [*found, *((path, read_packed) for path in files)]
@@ -110,6 +112,15 @@ def read_run(path: Path) -> list[Result]:
     recipe = Recipe.from_json(read_json(path / "recipe.json"), f"{path}/recipe.json")
     curves = {curve.distribution: curve for curve in load_curves(path)}
     return [Result(path, recipe, curves, load_shares(path), load_reaches(path))]
+
+
+def read_steps(path: Path) -> list[Result]:
+    """The curves of every evaluated checkpoint, the oldest first."""
+    recipe = Recipe.from_json(read_json(path / "recipe.json"), f"{path}/recipe.json")
+    steps: dict[int, dict[str, LengthCurve]] = {}
+    for curve in load_curves(path, all_steps=True):
+        steps.setdefault(curve.step, {})[curve.distribution] = curve
+    return [Result(path, recipe, curves, KeptShares()) for curves in steps.values()]
 
 
 def read_packed(path: Path) -> list[Result]:

@@ -172,14 +172,13 @@ def save_curve(run: Path, curve: LengthCurve) -> Path:
     return path
 
 
-def load_curves(run: Path) -> list[LengthCurve]:
-    """The curves of a run's newest evaluated checkpoint, by distribution."""
+def load_curves(run: Path, all_steps: bool = False) -> list[LengthCurve]:
+    """The curves of a run's newest evaluated checkpoint, or of all of them, by distribution."""
     folders = sorted((run / "evaluations").glob("step-*"))
-    if not folders:
-        return []
     return [
         LengthCurve.from_json(read_json(path), str(path))
-        for path in sorted(folders[-1].glob("*.json"))
+        for folder in (folders if all_steps else folders[-1:])
+        for path in sorted(folder.glob("*.json"))
     ]
 
 

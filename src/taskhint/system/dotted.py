@@ -51,6 +51,24 @@ def setting_keys(value: Any, prefix: str = "") -> list[str]:
     return keys
 
 
+def flat_settings(value: Any, key: str = "") -> dict[str, Any]:
+    """Every setting by its dotted key, as plain values. A family's own key has its kind."""
+    if dataclasses.is_dataclass(value) or _has_kinds(value):
+        kind = getattr(type(value), "kind", None)
+        own = ",".join(_children(value)) if isinstance(value, tuple) else kind
+        found = {key: own} if isinstance(own, str) and key else {}
+        for name, inner in _children(value).items():
+            found |= flat_settings(inner, f"{key}.{name}".lstrip("."))
+        return found
+    if isinstance(value, tuple):
+        return {key: ",".join(map(str, value))}
+    return {key: value}
+
+
+def _has_kinds(value: Any) -> bool:
+    return isinstance(value, tuple) and all(hasattr(item, "kind") for item in value)
+
+
 def _children(value: Any) -> Mapping[str, Any]:
     """Fields of a dataclass by name; members of a tuple by their kind."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
