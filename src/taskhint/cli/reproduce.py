@@ -9,7 +9,7 @@ from pathlib import Path
 from taskhint.cli.arguments import Parser, add_scale, known_scale, whole
 from taskhint.cli.executors import add_executor, chosen_executor, tell
 from taskhint.evaluation.results import Result, find_results, one_per_run
-from taskhint.experiments import EXPERIMENTS, find_experiment, source_of
+from taskhint.experiments import EXPERIMENTS, GROUPS, find_experiment, source_of
 from taskhint.experiments.arm import Arm
 from taskhint.experiments.experiment import Experiment
 from taskhint.experiments.findings import find_all
@@ -35,7 +35,8 @@ def add_arguments(parser: Parser) -> None:
         "names",
         metavar="NAME",
         nargs="*",
-        help="experiments: names, my_file.py:MY_EXPERIMENT, or `all` for every named one",
+        help="experiments: names, my_file.py:MY_EXPERIMENT, `field` for the table of tasks and "
+        "position schemes, or `all` for every named one",
     )
     parser.add_argument(
         "--out", metavar="DIR", help="where runs and reports go; what is done there is skipped"
@@ -60,12 +61,14 @@ def run(options: argparse.Namespace) -> None:
 
 
 def find_experiments(targets: Iterable[str], scale: Scale) -> list[Experiment]:
-    """Experiments by their names, `my_file.py:MY_EXPERIMENT`, or `all`."""
+    """Experiments by their names, `my_file.py:MY_EXPERIMENT`, a group's name, or `all`."""
     found: dict[str, Experiment] = {}
     for target in targets:
         split = split_target(target)
         if target == "all":
             chosen = [one for one in EXPERIMENTS.values() if scale in one.scales]
+        elif target in GROUPS:
+            chosen = list(GROUPS[target])
         elif split is None:
             chosen = [find_experiment(target)]
         else:

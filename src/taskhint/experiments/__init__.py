@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from taskhint.experiments import field
 from taskhint.experiments.experiment import Experiment
 from taskhint.experiments.ours import best, desk, hints, peers
 from taskhint.experiments.paper import increment, sort
@@ -17,8 +18,10 @@ EXPERIMENTS: dict[str, Experiment] = {
         *hints.EXPERIMENTS,
         *peers.EXPERIMENTS,
         *desk.EXPERIMENTS,
+        *field.EXPERIMENTS,
     )
 }
+GROUPS: dict[str, tuple[Experiment, ...]] = {field.GROUP: field.EXPERIMENTS}
 
 
 def find_experiment(name: str, source: str = "") -> Experiment:

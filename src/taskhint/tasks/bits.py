@@ -16,7 +16,7 @@ from taskhint.system.errors import UserError
 from taskhint.tasks.arrays import ArrayTask
 from taskhint.tasks.lengths import EvenLengths, Lengths
 from taskhint.tasks.random_bits import Ints, RandomBits
-from taskhint.tasks.task import delimited
+from taskhint.tasks.task import delimited, steps_from_delimiter
 from taskhint.tasks.theory import HUANG, OURS, ZHOU, Theory
 from taskhint.tasks.vocab import DELIMITER, PAD, Vocab
 
@@ -102,6 +102,11 @@ class ParityScratchpad(Parity):
             odd = 1 - odd if bit else odd
             steps.append(odd)
         return steps
+
+    def coupled(self, tokens: Ints) -> Ints:
+        """A bit and the parity up to it."""
+        steps = steps_from_delimiter(self, tokens)
+        return np.where(steps < 0, np.arange(tokens.shape[1]) + 1, steps)
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ class Multiplication(Arithmetic):
         "first"
     )
     operator: ClassVar[str] = "x"
+    tokens_per_place: ClassVar[int] = 1  # of the answer
     tests: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "uniform": {"digits": "any"},
         "large": {"digits": "large"},
@@ -55,6 +56,17 @@ class Multiplication(Arithmetic):
         number, (factor,) = self.numbers(prompt)
         product = factor * int("".join(map(str, reversed(number))))
         return [int(digit) for digit in reversed(str(product).zfill(len(number) + 1))]
+
+    def coupled(self, tokens: Ints) -> Ints:
+        """The digits of one place, 1 for the least significant; all from the operator to ⊥ is
+        before it.
+        """
+        index = np.arange(tokens.shape[1])
+        digits = (tokens == self.vocab.mark(self.operator)).argmax(axis=1)[:, None]
+        steps = index - digits - 2  # behind ⊥
+        of_number = digits - index if self.operands == "plain" else index + 1
+        answered = (steps + self.tokens_per_place - 1) // self.tokens_per_place
+        return np.where(index < digits, of_number, np.maximum(answered, 0))
 
     def aligned(self, first: list[int], second: list[int]) -> tuple[list[int], list[int]]:
         if len(second) != 1:
@@ -84,6 +96,7 @@ class MultiplicationScratchpad(Multiplication):
     """
 
     kind: ClassVar[str] = "multiplication-scratchpad"
+    tokens_per_place: ClassVar[int] = 3
     about: ClassVar[str] = (
         "the digits of a number x one digit ⊥ -> for each place the digit, the product's and the "
         "carry; then the last carry"

@@ -1,0 +1,113 @@
+"""The field's tasks under its position schemes, on equal terms: an experiment for every task.
+
+    taskhint reproduce field --out DIR            all of them
+    taskhint reproduce field-copy --out DIR       one
+
+Every arm has one shape and one budget, whatever its task: see `NOTE`. Nothing longer than the
+training lengths is trained on or selects anything, but for the arms that are called primed, and
+every seed counts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from taskhint.experiments.claims import AtLeast, AtMost, Better, Claim
+from taskhint.experiments.experiment import Experiment
+from taskhint.experiments.field.row import BATCH, SHAPE, UPDATES, Row, lengths_of
+from taskhint.recipes import find_recipe
+from taskhint.recipes.curriculum import Grow, Prime
+
+GROUP = "field"
+FIRST = ("none", "offset", "rope", "randomised", "alibi", "nape", "t5", "fire")
+SCALED = (*FIRST, "none-ssmax", "offset-ssmax")
+COUPLED = (*SCALED, "coupling", "windows")
+NUMBERS = (*FIRST, "abacus", "coupling", "windows")
+STEPS = ("none", "offset", "rope", "nape", "coupling", "windows")
+BASELINES = ("none", "offset", "rope")
+GROWN = "lengths grow"
+PRIMED = "primed (sees twice the length)"
+SCRATCHPAD = "scratchpad"
+
+ROWS = (
+    Row("copy", "copy/plain", COUPLED),
+    Row("copy", "copy/next", BASELINES, "hint next"),
+    Row("copy", "copy/plain", BASELINES, GROWN, {"curriculum": Grow()}),
+    Row("copy", "copy/plain", BASELINES, PRIMED, {"curriculum": Prime()}),
+    Row("copy-repeats", "copy-repeats/plain", COUPLED),
+    Row("reverse", "reverse/plain", COUPLED),
+    Row("addition", "addition/plain", NUMBERS),
+    Row("addition", "addition/scratchpad", STEPS, SCRATCHPAD),
+    Row("addition", "addition/carry-only", (*BASELINES, "coupling"), "hint carry"),
+    Row("addition", "addition/grow", (*BASELINES, "coupling"), GROWN),
+    Row("addition", "addition/prime", (*BASELINES, "coupling"), PRIMED),
+    Row("multiplication", "multiplication/plain", NUMBERS),
+    Row("multiplication", "multiplication/scratchpad", STEPS, SCRATCHPAD),
+    Row("parity", "parity/plain", FIRST),
+    Row("parity", "parity/scratchpad", STEPS, SCRATCHPAD),
+    Row("parity", "parity/running", BASELINES, "hint running parity"),
+    Row("majority", "majority/plain", FIRST),
+    Row("mode", "mode/plain", SCALED),
+    Row("count-up", "count-up/plain", FIRST),
+    Row("recall", "recall/plain", SCALED),
+    Row("flip-flop", "flip-flop/plain", SCALED),
+    Row("dyck-1", "dyck-1/plain", FIRST),
+)
+
+NOTE = (
+    f"Every arm has depth {SHAPE['depth']}, width {SHAPE['width']}, {SHAPE['heads']} heads, an "
+    f"MLP of {SHAPE['mlp_width']}, Muon, and {UPDATES:,} updates of {BATCH} sequences, whatever "
+    "its task; nothing was tuned for a scheme. Tables of learned positions have room for the "
+    "longest test input."
+)
+
+
+def _arm(name: str, scheme: str) -> Any:
+    return next(row for row in ROWS if row.name == name).arms[scheme]
+
+
+def _claims() -> dict[str, tuple[Claim, ...]]:
+    """What peers report and theory predicts, by family, at multiples of the training length."""
+    steps, parity = _arm("field-parity-scratchpad", "windows"), _arm("field-parity", "none")
+    addition, copy = _arm("field-addition", "windows"), _arm("field-copy", "offset-ssmax")
+    return {
+        "copy": (
+            AtLeast(copy, 50, 95),
+            AtLeast(_arm("field-copy", "offset"), 50, 95),
+            Better(copy, _arm("field-copy", "none"), 50),
+        ),
+        "addition": (
+            AtLeast(addition, 30, 95),
+            Better(addition, _arm("field-addition", "none"), 30),
+        ),
+        "parity": (
+            AtMost(parity, 40, 60),
+            AtLeast(steps, 40, 90),
+            Better(steps, parity, 40),
+        ),
+        "majority": (AtLeast(_arm("field-majority", "none"), 60, 95),),
+        "mode": (AtLeast(_arm("field-mode", "none"), 60, 95),),
+    }
+
+
+def _experiments() -> tuple[Experiment, ...]:
+    claims = _claims()
+    return tuple(
+        _experiment(family, claims.get(family, ()))
+        for family in dict.fromkeys(row.family for row in ROWS)
+    )
+
+
+def _experiment(family: str, claims: tuple[Claim, ...]) -> Experiment:
+    rows = [row for row in ROWS if row.family == family]
+    return Experiment(
+        name=f"{GROUP}-{family}",
+        question=f"Which position schemes carry {family} over to longer inputs?",
+        arms=[arm for row in rows for arm in row.arms.values()],
+        lengths=lengths_of(find_recipe(rows[0].recipe)),
+        claims=claims,
+        note=NOTE,
+    )
+
+
+EXPERIMENTS = _experiments()
