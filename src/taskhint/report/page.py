@@ -17,7 +17,7 @@ from taskhint.recipes.recipe import Recipe
 from taskhint.report.experiment_page import overview, section
 from taskhint.report.figures import curves_figure
 from taskhint.report.style import STYLE
-from taskhint.system.drawing import as_svg
+from taskhint.system.drawing import as_panels
 from taskhint.system.errors import UserError
 from taskhint.system.files import write_atomically
 from taskhint.system.tables import html_table
@@ -97,7 +97,7 @@ def _curves(task: str, series: Sequence[Series]) -> str:
     return f"""<h1>Accuracy by length: {escape(task)}</h1>
 <p class="lead">Trained on inputs of at most {longest} symbols, measured on longer ones. A sequence
 counts only if every token of its answer is right.</p>
-{as_svg(curves_figure(series))}
+{as_panels(curves_figure(series), f"Accuracy by length: {task}")}
 {tables}
 <p>Percent of sequences without an error, and the 95% interval. With one seed the interval is
 Wilson's over the test sequences, and says nothing of other seeds; with several it is widened as

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from taskhint.probe.probe import Comparison, Shown, Table
 from taskhint.probe.study import EXAMPLES, Study, compare, compared_json, make_plan, study
 from taskhint.report.style import STYLE
 from taskhint.runs.run import Run, load
-from taskhint.system.drawing import as_png, as_svg
+from taskhint.system.drawing import as_panels, as_png, as_svg
 from taskhint.system.errors import UserError
 from taskhint.system.files import write_atomically
 from taskhint.system.tables import text_table
@@ -34,10 +33,6 @@ class Section:
     lead: str
     shown: list[Shown]
     numbers: Any
-
-    @cached_property
-    def svgs(self) -> dict[str, str]:
-        return {one.name: as_svg(one.figure) for one in self.shown}
 
 
 def write_probe(
@@ -111,7 +106,8 @@ def _sequences(examples: int) -> str:
 def _table(table: Table) -> str:
     head = "".join(f"<th>{escape(text)}</th>" for text in table.header)
     rows = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in table.rows)
-    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+    table_ = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    return f'<div class="wide">{table_}</div>'
 
 
 def _cell(lines: tuple[str, ...]) -> str:
@@ -121,7 +117,7 @@ def _cell(lines: tuple[str, ...]) -> str:
 
 def _write_section(folder: Path, section: Section) -> None:
     for one in section.shown:
-        write_atomically(folder / f"{one.name}.svg", section.svgs[one.name].encode())
+        write_atomically(folder / f"{one.name}.svg", as_svg(one.figure).encode())
         one.figure.set_layout_engine("none")  # it was laid out for the SVG; once is enough
         write_atomically(folder / f"{one.name}.png", as_png(one.figure))
     numbers = json.dumps(section.numbers, ensure_ascii=False, allow_nan=False)
@@ -134,7 +130,7 @@ def page(sections: Iterable[Section]) -> str:
         body += f'<h1>{escape(section.heading)}</h1><p class="lead">{escape(section.lead)}</p>'
         for one in section.shown:
             body += f"<h2>{escape(one.title)}</h2><p>{escape(one.caption, quote=False)}</p>"
-            body += section.svgs[one.name] + (_table(one.table) if one.table else "")
+            body += as_panels(one.figure, one.title) + (_table(one.table) if one.table else "")
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>taskhint: inside the model</title>

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import textwrap
 from collections.abc import Sequence
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from taskhint.system.extras import need
@@ -50,7 +51,7 @@ def mark_training(panel: Any, longest: int | None, says: bool = True) -> None:
             "color": "#666666",
             "rotation": 90,
             "ha": "right",
-            "va": "center",
+            "va": "bottom",
             "zorder": 1.5,
         }
         style["bbox"] = {
@@ -60,7 +61,7 @@ def mark_training(panel: Any, longest: int | None, says: bool = True) -> None:
             "alpha": 0.85,
         }  # bands stay behind it
         panel.text(
-            longest, 0.5, "trained up to here", transform=panel.get_xaxis_transform(), **style
+            longest, 0.03, "trained up to here", transform=panel.get_xaxis_transform(), **style
         )
 
 
@@ -92,12 +93,42 @@ def as_png(figure: Figure) -> bytes:
     return data.getvalue()
 
 
-def as_svg(figure: Figure) -> str:
-    """An <svg> element to put into a page."""
+def as_svg(figure: Figure, box: Any = None) -> str:
+    """An <svg> element to put into a page; of a part of the figure, if it is given a box."""
     import matplotlib
 
     text = io.StringIO()
     with matplotlib.rc_context({"svg.hashsalt": "taskhint", "svg.fonttype": "none"}):
-        figure.savefig(text, format="svg", metadata={"Date": None})
+        figure.savefig(
+            text, format="svg", metadata={"Date": None}, bbox_inches=box, transparent=True
+        )
     svg = text.getvalue()
     return svg[svg.index("<svg") :]
+
+
+def as_panels(figure: Figure, label: str) -> str:
+    """An <svg> element a panel, side by side where there is room and else one under another."""
+    for axes in figure.axes:
+        if len(axes.get_shared_y_axes().get_siblings(axes)) > 1:
+            axes.tick_params(labelleft=True)  # its neighbour may be out of sight
+    figure.draw_without_rendering()  # puts everything into its place,
+    figure.set_layout_engine("none")  # where it stays
+    parts: list[Any] = [*figure.texts, *figure.axes, *figure.legends]
+    boxes = [_box(figure, part) for part in parts]
+    shown = [part for part, box in zip(parts, boxes, strict=True) if box is not None]
+    svgs = []
+    for part, box in zip(parts, boxes, strict=True):
+        if box is not None:
+            for other in shown:
+                other.set_visible(other is part)
+            svgs.append(as_svg(figure, box))
+    for part in shown:
+        part.set_visible(True)
+    return f'<div class="panels" role="img" aria-label="{escape(label)}">{"".join(svgs)}</div>'
+
+
+def _box(figure: Figure, part: Any) -> Any:
+    """Where a part of a figure stands, in inches; None where nothing is drawn."""
+    if not (part.axison if hasattr(part, "axison") else True):
+        return None
+    return part.get_tightbbox().transformed(figure.dpi_scale_trans.inverted()).padded(0.05)
