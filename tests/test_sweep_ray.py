@@ -158,6 +158,19 @@ def test_reproduce_runs_on_a_cluster(tmp_path: Path, nodes: Nodes) -> None:
     assert status(tmp_path / "out").count("done") == 2
 
 
+def test_a_device_that_no_worker_has_ends_the_sweep_in_one_line(
+    tmp_path: Path, nodes: Nodes
+) -> None:
+    mine = tmp_path / "mine.py"
+    mine.write_text(SLOW.format(log=str(tmp_path / "log")))
+    more = ("--on", "ray", "--address", nodes.address, "--device", "mps")
+    driver = sweeping(mine, tmp_path / "out", *more)
+    _, errors = driver.communicate(timeout=120)
+    assert driver.returncode == 2, errors
+    assert "taskhint: error: node " in errors and "device mps is not there" in errors
+    assert "Traceback" not in errors and not (tmp_path / "log").exists()
+
+
 def test_a_signal_makes_workers_save_and_stop(tmp_path: Path, nodes: Nodes) -> None:
     mine, out = tmp_path / "mine.py", tmp_path / "out"
     mine.write_text(SLOW.format(log=str(tmp_path / "log")))

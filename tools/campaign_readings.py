@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -75,7 +76,8 @@ def main(case: str, directory: str) -> None:
     root = Path(directory)
     with counted(root) as found, redirect_stdout(sys.stderr):
         READINGS[case](root)
-    print(json.dumps({"mib": peak_mib(), "operations": sum(found.values())}))
+    about = {"cpu_seconds": time.process_time(), "mib": peak_mib()}
+    print(json.dumps({**about, "operations": sum(found.values())}))
 
 
 if __name__ == "__main__":

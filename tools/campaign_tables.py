@@ -34,7 +34,7 @@ class Costs:
     operations: float  # of one run's life, without heartbeats
     heartbeat: float  # operations of one
     driver_rate: float  # runs per second
-    end_seconds: float  # for table, figure and report
+    end_seconds: float  # of processor, for table, figure and report
 
 
 @dataclass(frozen=True)
@@ -88,10 +88,16 @@ def tables(document: Mapping[str, Any]) -> str:
 def _readings(document: Mapping[str, Any]) -> str:
     machine, runs = document["machine"], document["runs"]
     rows = [
-        [name, f"{one['seconds']:.1f}", f"{one['mib']:.0f}", f"{one['operations'] / runs:.1f}"]
+        [
+            name,
+            *(f"{one[kind]:.1f}" for kind in ("seconds", "cpu_seconds")),
+            f"{one['mib']:.0f}",
+            f"{one['operations'] / runs:.1f}",
+        ]
         for name, one in document["readings"].items()
     ]
-    header = [f"{runs:,} run directories", "seconds", "peak MiB", "storage operations per run"]
+    header = [f"{runs:,} run directories", "seconds", "of processor", "peak MiB"]
+    header.append("storage operations per run")
     about = (
         f"{machine['processor']}, {machine['cores']} cores, load {machine['load']} at the start"
     )
@@ -160,7 +166,7 @@ def costs_of(document: Mapping[str, Any], recipe: Recipe, run_hours: float) -> C
         sum(one["operations"].values()) + more * _per_checkpoint(one),
         one["heartbeat"],
         document["driver_runs_per_second"],
-        document["readings"][END]["seconds"],
+        document["readings"][END]["cpu_seconds"],
     )
 
 

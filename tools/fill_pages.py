@@ -28,7 +28,7 @@ from taskhint.system.drawing import as_png
 from taskhint.system.files import json_bytes, read_json, write_atomically
 from taskhint.system.stats import OverSeeds
 from taskhint.system.tables import markdown_table
-from tools import probing_tables
+from tools import campaign_tables, probing_tables
 
 ROOT = Path(__file__).parent.parent
 DOCS, RESULTS = ROOT / "docs", ROOT / "results"
@@ -200,6 +200,12 @@ def probing(_: str, __: str) -> str | None:
     return probing_tables.tables(read_json(path)) if path.exists() else None
 
 
+def campaign(_: str, __: str) -> str | None:
+    """From results/campaign.json, which tools/measure_campaign.py writes."""
+    path = RESULTS / "campaign.json"
+    return campaign_tables.tables(read_json(path)) if path.exists() else None
+
+
 PARTS: dict[str, Callable[[str, str], str | None]] = {
     "overview": overview,
     "experiment": experiment,
@@ -207,6 +213,7 @@ PARTS: dict[str, Callable[[str, str], str | None]] = {
     "tries": tries,
     "bench": bench,
     "probing": probing,
+    "campaign": campaign,
 }
 
 
