@@ -68,6 +68,8 @@ if TYPE_CHECKING:
     from taskhint.runs.reach import Reach as Reach
     from taskhint.runs.run import Run as Run
     from taskhint.runs.run import load as load
+    from taskhint.runs.tracker import TrackedRun as TrackedRun
+    from taskhint.runs.tracker import Tracker as Tracker
     from taskhint.sweeps.choose import choose as choose
     from taskhint.sweeps.status import status as status
     from taskhint.sweeps.sweep import Swept as Swept
@@ -130,6 +132,7 @@ _NAMES = {
     "taskhint.recipes.recipe": ("Hint", "Recipe"),
     "taskhint.runs.reach": ("Reach",),
     "taskhint.runs.run": ("Run", "load"),
+    "taskhint.runs.tracker": ("TrackedRun", "Tracker"),
     "taskhint.sweeps.choose": ("choose",),
     "taskhint.sweeps.status": ("status",),
     "taskhint.sweeps.sweep": ("Swept", "sweep"),

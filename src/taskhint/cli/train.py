@@ -30,6 +30,10 @@ FROM = (
     "to --steps under this recipe's schedule; the recipe may differ in steps, warm-up and "
     "learning rate alone; recorded in recipe.json as origin"
 )
+TRACK = (
+    "show the metrics in trackio, wandb, tensorboard or a tracker of your own; a tracker that "
+    "fails changes nothing: the run's files have everything"
+)
 
 
 def add_arguments(parser: Parser) -> None:
@@ -62,6 +66,7 @@ def add_arguments(parser: Parser) -> None:
         help="change any part of the recipe (repeatable; checked when all are set)",
     )
     parser.add_argument("--from", dest="origin", metavar="RUN", help=FROM)
+    parser.add_argument("--track", metavar="NAME", help=TRACK)
     add_threads(parser)
     add_device(parser)
 
@@ -77,6 +82,7 @@ def run(options: argparse.Namespace) -> None:
         progress=speaks(),
         device=options.device,
         precision=options.precision,
+        track=options.track,
     )
     if speaks():
         print(f"{run.path}: {recipe.name}, seed {recipe.seed}, {recipe.steps} updates")

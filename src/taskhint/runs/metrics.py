@@ -48,7 +48,7 @@ def read_metrics(path: Path) -> tuple[Metric, ...]:
 
 
 class Metrics:
-    """The file, open for writing at a position."""
+    """The file, open for writing at a position: `bytes` are written so far."""
 
     def __init__(self, path: Path, start: MetricsWritten, step: int) -> None:
         self._path = path
@@ -70,12 +70,12 @@ class Metrics:
         with storing(self._path):
             write_all(self._handle, line)
         self._sum.update(line)
-        self._bytes += len(line)
+        self.bytes += len(line)
 
     def sync(self) -> MetricsWritten:
         with storing(self._path):
             os.fsync(self._handle)
-        return MetricsWritten(self._bytes, self._sum.hexdigest())
+        return MetricsWritten(self.bytes, self._sum.hexdigest())
 
     def __enter__(self) -> Self:
         return self
@@ -90,12 +90,12 @@ class Metrics:
 
     def _repair(self, start: MetricsWritten, step: int) -> None:
         """Drop what was written after the checkpoint, a half-written line among it."""
-        self._bytes, self._sum = _read_up_to(self._path, start.bytes)
-        if (self._bytes, self._sum.hexdigest()) != (start.bytes, start.sha256):
+        self.bytes, self._sum = _read_up_to(self._path, start.bytes)
+        if (self.bytes, self._sum.hexdigest()) != (start.bytes, start.sha256):
             warn(f"{self._path} is damaged before step {step}; only its whole lines are kept")
             lines = b"".join(_whole_lines(self._path, step))
             write_atomically(self._path, lines)
-            self._bytes, self._sum = len(lines), hashlib.sha256(lines)
+            self.bytes, self._sum = len(lines), hashlib.sha256(lines)
         elif self._path.exists():
             os.truncate(self._path, start.bytes)
 

@@ -253,8 +253,8 @@ class Untouched:
                 if name not in self._kept:
                     (self.path / name).unlink(missing_ok=True)
             remove_leftovers(self.path)
-            if "checkpoints" not in self._kept:
-                shutil.rmtree(self.path / "checkpoints", ignore_errors=True)
+            for name in {"checkpoints", "tensorboard"} - self._kept:
+                shutil.rmtree(self.path / name, ignore_errors=True)
             for place in self._made:
                 place.rmdir()  # which fails where anything else has come
 

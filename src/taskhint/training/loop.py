@@ -34,6 +34,8 @@ from taskhint.runs.run import (
     save_checkpoint,
 )
 from taskhint.runs.tensors import described
+from taskhint.runs.tracker import Tracker, find_tracker
+from taskhint.runs.tracking import tracking
 from taskhint.system.devices import Compute, compute, speaks, tf32
 from taskhint.system.errors import DivergedError, Interrupted, LostTeamError, UserError
 from taskhint.system.files import as_path
@@ -56,15 +58,16 @@ def train(
     report: Report | None = None,
     device: str = "auto",
     precision: str = "float32",
+    track: Tracker | str | None = None,
     **overrides: Any,
 ) -> Run:
     """Train a recipe (or the pocket recipe of that name) into a directory; go on where the
     directory left off.
 
     Fields of the recipe can be given as keywords: `train("sort/standard", out="a", seed=3,
-    batch_size=512)`. `device` and `precision` are no part of the recipe: a run can go on with
-    others. Processes that torchrun started train together. SIGINT and SIGTERM finish the step,
-    save, and raise Interrupted, which is a KeyboardInterrupt.
+    batch_size=512)`. `device`, `precision` and `track` (a tracker) are no part of the recipe: a
+    run can go on with others. Processes that torchrun started train together. SIGINT and SIGTERM
+    finish the step, save, and raise Interrupted, which is a KeyboardInterrupt.
     """
     wanted = find_recipe(recipe) if isinstance(recipe, str) else recipe
     if not isinstance(wanted, Recipe):
@@ -75,7 +78,7 @@ def train(
         raise UserError(
             f"model.dtype={wanted.model.dtype} is for constructed models; training is in float32"
         )
-    at = compute(device, precision)
+    at, tracker = compute(device, precision), find_tracker(track)
     if speaks():
         check_free(path, wanted)  # before the lock leaves a file in a directory that is not ours
     check_training(wanted, at.torch_device)
@@ -91,7 +94,7 @@ def train(
             alone.enter_context(only_process(path))
             alone.enter_context(before.unless_saved())
             run = create(path, wanted)
-        trainer = Trainer(run, before, at, team)
+        trainer = Trainer(run, before, at, team, tracker)
         with Progress(wanted.steps, wanted.name, shown=progress) as bar:
             bar.advance_to(trainer.start)
             trainer.train(report or bar.advance_to, stop)
@@ -107,13 +110,14 @@ class Trainer:
         before: Untouched | None = None,
         at: Compute | None = None,
         team: Team | None = None,
+        tracker: Tracker | None = None,
     ) -> None:
         recipe = run.recipe
         self.run, self.recipe, self._before = run, recipe, before
         self.decoder = new_decoder(recipe).on(at or compute())
         self.device = self.decoder.device
         self.optimiser = recipe.optimiser.at_work(self.decoder, recipe.learning_rate)
-        self.team = team
+        self.team, self._tracker = team, tracker
         self._leads = team is None or team.leads
         self.start, self._metrics_start = self._resume() if self._leads else (0, MetricsWritten())
         if team is not None:
@@ -138,7 +142,12 @@ class Trainer:
             environment.record(path, self.start, self.recipe, self._compute())
         keep_freed_memory()
         self.decoder.train()
-        with without_onednn(), tf32(self.decoder.precision), self._metrics() as metrics:
+        with (
+            without_onednn(),
+            tf32(self.decoder.precision),
+            self._metrics() as metrics,
+            tracking(self._tracker, self.run.path, self.recipe, metrics, self.start),
+        ):
             try:
                 self._train(report, metrics, stop or Stop())
                 if self.team is not None:
