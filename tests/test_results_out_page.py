@@ -13,7 +13,7 @@ from taskhint.runs import tracking
 from taskhint.runs.tracker import OURS
 
 PAGE = (Path(__file__).parents[1] / "docs" / "results-out.md").read_text()
-BLOCKS = re.findall(r"```(sh|python)\n(.*?)```", PAGE, re.DOTALL)
+BLOCKS = re.findall(r"```(bash|python)\n(.*?)```", PAGE, re.DOTALL)
 SMALL = "--set model.width=16 --set model.heads=1 --set model.mlp_width=16 --set batch_size=4"
 
 
@@ -29,7 +29,7 @@ def test_the_page_can_be_followed(
             Path("program.py").write_text(text)
             runpy.run_path("program.py")
             assert "model.width  length" in capfd.readouterr().out
-        for line in text.splitlines() if language == "sh" else ():
+        for line in text.splitlines() if language == "bash" else ():
             name, *words = line.split()
             small = SMALL.split() if words[0] == "train" else []
             assert name == "taskhint" and main([*words, *small]) == 0, line

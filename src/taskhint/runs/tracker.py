@@ -10,11 +10,11 @@ import os
 from abc import abstractmethod
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
 from taskhint.system.errors import UserError, warn
+from taskhint.system.extras import installed
 from taskhint.system.settings import Family, conform
 
 PROJECT = "taskhint"
@@ -155,7 +155,7 @@ def find_tracker(given: Tracker | str | None) -> Tracker | None:
 def can_start(tracker: Tracker) -> bool:
     """Whether the package that it needs is there; if not, that is said."""
     package = tracker.needs
-    if not package or find_spec(package) is not None:
+    if not package or installed(package):
         return True
     named = f"taskhint[{tracker.kind}]" if isinstance(tracker, OURS) else package
     warn(
