@@ -42,7 +42,9 @@ from taskhint.recipes import find_recipe
 from taskhint.system.errors import UserError
 from taskhint.tasks import Carry, Increment, Sort, Task
 from taskhint.tasks.addition import Addition, AdditionScratchpad
+from taskhint.tasks.bits import ParityScratchpad
 from taskhint.tasks.copying import Copy, Reverse
+from taskhint.tasks.multiplication import Multiplication, MultiplicationScratchpad
 from taskhint.tasks.random_bits import RandomBits
 from taskhint.training.loop import train
 from tests.conftest import small
@@ -263,6 +265,10 @@ def test_coupled_digits_are_those_of_equal_weight() -> None:
         (Addition(), "321 0 321 0 12345"),
         (Addition(operands="reversed"), "123 0 123 0 12345"),
         (AdditionScratchpad(), "321 0 321 0 1111222233334" + "4"),
+        (Multiplication(), "321 000 12345"),
+        (Multiplication(operands="reversed"), "123 000 12345"),
+        (MultiplicationScratchpad(), "321 000 11122233344"),
+        (ParityScratchpad(), "123 0 1234"),
     ],
     ids=str,
 )

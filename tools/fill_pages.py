@@ -19,16 +19,18 @@ from typing import Any
 from taskhint.evaluation.results import find_results
 from taskhint.experiments import EXPERIMENTS
 from taskhint.experiments.experiment import Panel
+from taskhint.experiments.field import known
+from taskhint.experiments.field.standing import standings
 from taskhint.experiments.findings import Finding, find_all
 from taskhint.experiments.marker import read_remarks
 from taskhint.recipes import MEASURED
 from taskhint.report.experiment_page import WORDS, basis, held, mean_and_interval, printed_rows
-from taskhint.report.figures import experiment_figure
+from taskhint.report.field_figures import figure_of
 from taskhint.system.drawing import as_png
 from taskhint.system.files import json_bytes, read_json, write_atomically
 from taskhint.system.stats import OverSeeds
 from taskhint.system.tables import markdown_table
-from tools import campaign_tables, probing_tables
+from tools import campaign_tables, field_parts, probing_tables
 
 ROOT = Path(__file__).parent.parent
 DOCS, RESULTS = ROOT / "docs", ROOT / "results"
@@ -41,12 +43,15 @@ LEFT_OUT = (5,)  # for room: everything is perfect there
 
 def main() -> None:
     write_atomically(MEASURED, json_bytes(measured_recipes()))
+    write_atomically(known.MEASURED, json_bytes(measured_reaches()))
     for page in pages():
         text = filled(page.read_text())
         write_atomically(page, text.encode())
         for name in re.findall(r"figures/experiment-([\w-]+)\.png", text):
-            figure = experiment_figure(findings()[name])
+            figure = figure_of(findings()[name])
             (DOCS / "figures" / f"experiment-{name}.png").write_bytes(as_png(figure))
+        if field_parts.FIGURE in text:
+            (DOCS / field_parts.FIGURE).write_bytes(field_parts.figure(findings()))
 
 
 def pages() -> list[Path]:
@@ -72,6 +77,11 @@ def measured_recipes() -> dict[str, Any]:
         name: {"minutes": round(times[name]["minutes"], 1), "result": result}
         for name, result in read_json(RESULTS / "recipes.json").items()
     }
+
+
+def measured_reaches() -> dict[str, dict[str, float]]:
+    """What `taskhint list` says of tasks: how far they carry."""
+    return known.as_measured(standings(findings().values()))
 
 
 @cache
@@ -206,6 +216,10 @@ def campaign(_: str, __: str) -> str | None:
     return campaign_tables.tables(read_json(path)) if path.exists() else None
 
 
+def field(name: str, _: str) -> str | None:
+    return field_parts.part(name, findings())
+
+
 PARTS: dict[str, Callable[[str, str], str | None]] = {
     "overview": overview,
     "experiment": experiment,
@@ -214,6 +228,7 @@ PARTS: dict[str, Callable[[str, str], str | None]] = {
     "bench": bench,
     "probing": probing,
     "campaign": campaign,
+    "field": field,
 }
 
 

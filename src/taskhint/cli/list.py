@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from taskhint.cli.arguments import Parser
+from taskhint.experiments.field.known import known_to_carry
 from taskhint.recipes import ENTRIES, measured
 from taskhint.tasks import Task
 
@@ -31,18 +32,31 @@ def as_text() -> str:
         known = measured(entry.name)
         found = f"; {known.minutes:g} min; {known.result}" if known else ""
         lines.append(f"  {entry.name:<{width}}  {entry.about}{found}")
-    lines += ["", "tasks"]
-    tasks = Task.kinds()
-    lines += [
-        f"  {kind:<{width}}  {task.about}" for kind, task in tasks.items() if not task.hint_for
-    ]
+    lines += ["", "tasks by family, and what is known to carry over to longer inputs"]
+    for family, tasks in families().items():
+        lines.append(f"  {family}")
+        for kind, task in tasks.items():
+            carries = known_to_carry(task)
+            lines.append(
+                f"    {kind:<{width - 2}}  {task.about}" + (f"; {carries}" if carries else "")
+            )
     lines += ["", "hints"]
     lines += [
         f"  {kind:<{width}}  of {task.hint_for}: {task.about}"
-        for kind, task in tasks.items()
+        for kind, task in Task.kinds().items()
         if task.hint_for
     ]
     return "\n".join(lines) + "\n"
+
+
+def families() -> dict[str, dict[str, type[Task]]]:
+    """The tasks by the module that has them, hints left out."""
+    found: dict[str, dict[str, type[Task]]] = {}
+    for kind, task in Task.kinds().items():
+        if not task.hint_for:
+            family = task.__module__.rpartition(".")[2].replace("_", " ")
+            found.setdefault(family, {})[kind] = task
+    return found
 
 
 def as_markdown() -> str:

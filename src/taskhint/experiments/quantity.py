@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import ClassVar, Literal
 
 from taskhint.evaluation.results import Result
@@ -94,6 +95,37 @@ class BandAccuracy(Accuracy):
 
 
 @dataclass(frozen=True)
+class ReachWithin(Quantity):
+    """The longest tested length up to which every tested one has at least a `share` right; 0 if
+    the shortest has not.
+
+    At a length it looks at no longer ones. Between tested lengths nothing is assumed, so it is a
+    lower bound.
+    """
+
+    kind: ClassVar[str] = "reach"
+    in_percent: ClassVar[bool] = False
+
+    name: str = "reach"
+    share: float = 0.9
+
+    def read(self, result: Result, distribution: str, length: int) -> Measured | None:
+        curve = result.curves.get(distribution)
+        tested = sorted(n for n in (curve.scores if curve else ()) if n <= length)
+        if curve is None or not tested:
+            return None
+        held = takewhile(lambda n: curve[n].accuracy >= self.share, tested)
+        examples = min(curve[n].examples for n in tested)
+        return Measured(float(max(held, default=0)), examples)
+
+    def most(self, length: int) -> float:
+        return float(length)
+
+    def text(self, value: float) -> str:
+        return f"{value:.0f}"
+
+
+@dataclass(frozen=True)
 class EditDistance(Quantity):
     """Between the right answer and the model's, in tokens."""
 
@@ -147,4 +179,5 @@ class MinFinding(MechanismShare):
 
 ACCURACY = Accuracy()
 EDIT_DISTANCE = EditDistance()
+REACH = ReachWithin()
 MECHANISMS = (MinFinding(), MechanismShare("identity+successor"))

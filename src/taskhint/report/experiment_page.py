@@ -8,7 +8,7 @@ from html import escape
 from taskhint.experiments.arm import Arm
 from taskhint.experiments.experiment import Panel
 from taskhint.experiments.findings import Finding
-from taskhint.report.figures import experiment_figure
+from taskhint.report.field_figures import figure_of
 from taskhint.system.drawing import as_panels
 from taskhint.system.stats import OverSeeds
 from taskhint.system.tables import html_table, text_table
@@ -43,7 +43,7 @@ def section(finding: Finding) -> str:
     return f"""<h2 id="{experiment.name}">{escape(experiment.name)}</h2>
 <p class="lead">{escape(experiment.question)}</p>
 <p><b>Verdict: {finding.verdict}.</b> {held(finding)} claims hold. {basis(finding)}.</p>
-{as_panels(experiment_figure(finding), experiment.question)}
+{as_panels(figure_of(finding), experiment.question)}
 {f"<p>{escape(finding.remark)}</p>" if finding.remark else ""}
 <p>What is {"claimed" if experiment.of_paper else "asked"}, and what is found here:</p>
 <ul>{claims}</ul>

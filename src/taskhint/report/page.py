@@ -15,6 +15,7 @@ from taskhint.experiments.findings import Finding, find_all
 from taskhint.experiments.marker import MARKER, read_marker, read_remarks
 from taskhint.recipes.recipe import Recipe
 from taskhint.report.experiment_page import overview, section
+from taskhint.report.field_page import field_section, task_notes
 from taskhint.report.figures import curves_figure
 from taskhint.report.style import STYLE
 from taskhint.system.drawing import as_panels
@@ -82,7 +83,8 @@ def _experiments(findings: Sequence[Finding]) -> str:
     of_paper = any(finding.experiment.of_paper for finding in findings)
     return f"""<h1>{"The paper's experiments, and more" if of_paper else "Experiments"}</h1>
 <p class="lead">{HOW}</p>
-{overview(findings)}{"".join(section(finding) for finding in findings)}
+{overview(findings)}{field_section(findings)}
+{"".join(section(finding) + task_notes(finding) for finding in findings)}
 """
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from taskhint.experiments.field.row import Row
+from taskhint.experiments.field.row import GROUP, Row
 from taskhint.experiments.field.schemes import SCHEMES, Scheme
-from taskhint.experiments.field.table import EXPERIMENTS, GROUP, ROWS
+from taskhint.experiments.field.table import EXPERIMENTS, ROWS
 
 __all__ = ["EXPERIMENTS", "GROUP", "ROWS", "SCHEMES", "Row", "Scheme"]

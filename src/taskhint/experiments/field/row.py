@@ -9,9 +9,12 @@ from typing import Any
 from taskhint.experiments.arm import Arm
 from taskhint.experiments.field.schemes import SCHEMES
 from taskhint.recipes import find_recipe
+from taskhint.recipes.curriculum import Alternate
 from taskhint.recipes.recipe import Recipe
 from taskhint.system.errors import UserError
+from taskhint.tasks.task import Task
 
+GROUP = "field"
 TIMES = (0.5, 1, 1.5, 2, 2.5, 3, 5)  # the longest training length
 SHAPE = {"width": 128, "heads": 4, "depth": 2, "mlp_width": 256}
 BATCH, UPDATES = 64, 2000
@@ -29,7 +32,7 @@ class Row:
     recipe: str
     schemes: tuple[str, ...]
     training: str = ""
-    changes: Mapping[str, Any] = field(default_factory=dict)
+    changes: Mapping[str, Any] = field(default_factory=dict, compare=False)
     _arms: dict[str, Arm] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @property
@@ -39,7 +42,22 @@ class Row:
     @property
     def name(self) -> str:
         """As directories of its runs begin."""
-        return f"field-{self.family}" + (f"-{_word(self.training)}" if self.training else "")
+        return self.experiment + (f"-{_word(self.training)}" if self.training else "")
+
+    @property
+    def experiment(self) -> str:
+        """The name of the experiment that it is part of."""
+        return f"{GROUP}-{self.family}"
+
+    @property
+    def task(self) -> Task:
+        return find_recipe(self.recipe).task
+
+    @property
+    def plain(self) -> bool:
+        """Whether its task is all that it is trained on, at the task's own lengths."""
+        recipe = find_recipe(self.recipe).change(**self.changes)
+        return not recipe.hints and recipe.curriculum == Alternate()
 
     @property
     def arms(self) -> dict[str, Arm]:

@@ -14,11 +14,10 @@ from typing import Any
 
 from taskhint.experiments.claims import AtLeast, AtMost, Better, Claim
 from taskhint.experiments.experiment import Experiment
-from taskhint.experiments.field.row import BATCH, SHAPE, UPDATES, Row, lengths_of
+from taskhint.experiments.field.row import BATCH, GROUP, SHAPE, UPDATES, Row, lengths_of
 from taskhint.recipes import find_recipe
 from taskhint.recipes.curriculum import Grow, Prime
 
-GROUP = "field"
 FIRST = ("none", "offset", "rope", "randomised", "alibi", "nape", "t5", "fire")
 SCALED = (*FIRST, "none-ssmax", "offset-ssmax")
 COUPLED = (*SCALED, "coupling", "windows")
