@@ -19,13 +19,14 @@ from taskhint.evaluation.results import Result, find_results
 from taskhint.experiments import EXPERIMENTS, GROUPS
 from taskhint.experiments.arm import Arm
 from taskhint.experiments.experiment import Experiment
-from taskhint.experiments.field import ROWS, SCHEMES, Row, known
+from taskhint.experiments.field import ROWS, SCHEMES, Row
 from taskhint.experiments.field.peers import PEERS
 from taskhint.experiments.field.row import TIMES
 from taskhint.experiments.field.standing import Standing, agreement, predicted, standings
 from taskhint.experiments.findings import Finding, find_all
 from taskhint.experiments.quantity import REACH
 from taskhint.model.decoder import Decoder
+from taskhint.recipes import known
 from taskhint.report.field_figures import SHADES, figure_of, heat_map, shade
 from taskhint.report.field_tables import reach_table, summary, theory_table
 from taskhint.report.page import write_report
@@ -248,10 +249,8 @@ def test_peers_are_beside_arms_that_exist() -> None:
 
 
 def test_what_is_known_comes_from_results_and_else_from_theory() -> None:
-    reaches = {"copy": {"none": 0.0, "rope": 1.0, "offset": 2.5, "windows": 5.0}}
-    assert known.known_to_carry(Copy, reaches) == (
-        "carries with coupling, windows 5×; learned, random offset 2.5×"
-    )
+    reaches = {"copy": {"none": 0.0, "RoPE": 1.0, "ALiBi": 2.5, "NAPE": 5.0}}
+    assert known.known_to_carry(Copy, reaches) == "carries with NAPE 5×; ALiBi 2.5×"
     assert known.known_to_carry(Majority, reaches) == "theory: carries without positions"
     one = known.known_to_carry(Copy, {"copy": {"none": 0.0, "rope": 1.0}})
     assert one == "carries under none of 2 schemes (1 learn the training lengths)"
@@ -259,7 +258,7 @@ def test_what_is_known_comes_from_results_and_else_from_theory() -> None:
 
 def test_the_file_of_what_is_known_is_about_tasks_and_schemes_that_exist() -> None:
     for kind, tried in known.measured_reaches().items():
-        assert kind in Task.kinds() and set(tried) <= set(SCHEMES)
+        assert kind in Task.kinds() and set(tried) <= {one.label for one in SCHEMES.values()}
 
 
 def test_list_groups_tasks_by_family_with_what_is_known(

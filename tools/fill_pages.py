@@ -19,11 +19,11 @@ from typing import Any
 from taskhint.evaluation.results import find_results
 from taskhint.experiments import EXPERIMENTS
 from taskhint.experiments.experiment import Panel
-from taskhint.experiments.field import known
-from taskhint.experiments.field.standing import standings
+from taskhint.experiments.field.standing import as_measured, standings
 from taskhint.experiments.findings import Finding, find_all
 from taskhint.experiments.marker import read_remarks
 from taskhint.recipes import MEASURED
+from taskhint.recipes.known import REACHES
 from taskhint.report.experiment_page import WORDS, basis, held, mean_and_interval, printed_rows
 from taskhint.report.field_figures import figure_of
 from taskhint.system.drawing import as_png
@@ -43,7 +43,7 @@ LEFT_OUT = (5,)  # for room: everything is perfect there
 
 def main() -> None:
     write_atomically(MEASURED, json_bytes(measured_recipes()))
-    write_atomically(known.MEASURED, json_bytes(measured_reaches()))
+    write_atomically(REACHES, json_bytes(measured_reaches()))
     for page in pages():
         text = filled(page.read_text())
         write_atomically(page, text.encode())
@@ -81,7 +81,7 @@ def measured_recipes() -> dict[str, Any]:
 
 def measured_reaches() -> dict[str, dict[str, float]]:
     """What `taskhint list` says of tasks: how far they carry."""
-    return known.as_measured(standings(findings().values()))
+    return as_measured(standings(findings().values()))
 
 
 @cache

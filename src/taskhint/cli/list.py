@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from taskhint.cli.arguments import Parser
-from taskhint.experiments.field.known import known_to_carry
 from taskhint.recipes import ENTRIES, measured
+from taskhint.recipes.known import known_to_carry
 from taskhint.tasks import Task
 
 EXAMPLE = "taskhint list"

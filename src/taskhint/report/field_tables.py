@@ -10,7 +10,6 @@ from taskhint.experiments.field.standing import (
     ABSOLUTE,
     AGREES,
     CANNOT_TELL,
-    CARRIES,
     DISAGREES,
     WITHOUT,
     Table,
@@ -19,6 +18,7 @@ from taskhint.experiments.field.standing import (
     predicted,
 )
 from taskhint.experiments.findings import Finding
+from taskhint.recipes.known import CARRIES
 from taskhint.report.experiment_page import mean_and_interval
 
 Rows = list[list[str]]

@@ -8,12 +8,13 @@ from statistics import median_low
 
 from taskhint.experiments.experiment import Panel
 from taskhint.experiments.field.row import Row
+from taskhint.experiments.field.schemes import SCHEMES
 from taskhint.experiments.field.table import ROWS
 from taskhint.experiments.findings import Finding
 from taskhint.experiments.quantity import REACH
+from taskhint.recipes.known import CARRIES, Reaches
 from taskhint.system.stats import OverSeeds
 
-CARRIES = 2.0  # times the longest training length: from here on an arm is said to carry over
 WITHOUT, ABSOLUTE = "none", "offset"  # the schemes that theory speaks of
 AGREES, DISAGREES, CANNOT_TELL = "agrees", "disagrees", "cannot be told"
 
@@ -86,6 +87,15 @@ def _standings(row: Row, finding: Finding) -> dict[str, Standing]:
             trained = recipe.task.lengths.max_length
             cells[scheme] = Standing(reaches, trained, longest, recipe.beyond)
     return cells
+
+
+def as_measured(table: Table) -> Reaches:
+    """What `taskhint list` is told of a table: its rows of plain training, schemes by label."""
+    return {
+        row.task.kind: {SCHEMES[one].label: standing.times for one, standing in cells.items()}
+        for row, cells in table.items()
+        if row.plain
+    }
 
 
 def predicted(row: Row, scheme: str) -> bool | None:

@@ -1,8 +1,8 @@
 """What is known to carry over to longer inputs, by task: from results, else from theory.
 
 The measurements are in a file that `tools/fill_pages.py` takes from results/. It names tasks by
-kind, and of each the schemes that were tried with the reach of the median seed, in training
-lengths; 0 where the training lengths were not learned.
+kind, and of each the position schemes that were tried with the reach of the median seed, in
+training lengths; 0 where the training lengths were not learned.
 """
 
 from __future__ import annotations
@@ -10,30 +10,20 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from taskhint.experiments.field.schemes import SCHEMES
-from taskhint.experiments.field.standing import CARRIES, Table
 from taskhint.system.files import read_json
 from taskhint.system.settings import conform
 from taskhint.tasks.task import Task
 
-MEASURED = Path(__file__).parent / "measured.json"
+REACHES = Path(__file__).parent / "reaches.json"
+CARRIES = 2.0  # times the longest training length: from here on a task is said to carry over
 MOST_NAMED = 3
 Reaches = dict[str, dict[str, float]]
 
 
 @cache
 def measured_reaches() -> Reaches:
-    found: Reaches = conform(Reaches, read_json(MEASURED), str(MEASURED))
+    found: Reaches = conform(Reaches, read_json(REACHES), str(REACHES))
     return found
-
-
-def as_measured(table: Table) -> Reaches:
-    """What the file says of a table: its rows of plain training."""
-    return {
-        row.task.kind: {scheme: standing.times for scheme, standing in cells.items()}
-        for row, cells in table.items()
-        if row.plain
-    }
 
 
 def known_to_carry(task: type[Task], reaches: Reaches | None = None) -> str:
@@ -48,7 +38,7 @@ def _measured(tried: dict[str, float]) -> str:
         learned = sum(times > 0 for times in tried.values())
         return f"carries under none of {len(tried)} schemes ({learned} learn the training lengths)"
     best = sorted(far, key=lambda scheme: -far[scheme])
-    named = "; ".join(f"{SCHEMES[one].label} {far[one]:g}×" for one in best[:MOST_NAMED])
+    named = "; ".join(f"{one} {far[one]:g}×" for one in best[:MOST_NAMED])
     more = f"; {len(best) - MOST_NAMED} more" if len(best) > MOST_NAMED else ""
     return f"carries with {named}{more}"
 
