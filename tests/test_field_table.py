@@ -36,6 +36,7 @@ from taskhint.sweeps.local import LocalPool
 from taskhint.system.drawing import as_svg
 from taskhint.tasks import Copy, Majority, Sort, Task
 from tests.field_results import write_results
+from tools import field_parts
 
 BY_NAME = {row.name: row for row in ROWS}
 COPY, MODE, PARITY = (BY_NAME[f"field-{name}"] for name in ("copy", "mode", "parity"))
@@ -269,3 +270,16 @@ def test_list_groups_tasks_by_family_with_what_is_known(
     start = lines.index("  copying")
     assert lines[start + 1].startswith("    copy ") and lines[start + 3].startswith("    reverse ")
     assert all(known.known_to_carry(task) in "\n".join(lines) for task in (Copy, Majority, Sort))
+
+
+def test_the_page_of_the_docs_is_filled_with_or_without_results(tmp_path: Path) -> None:
+    assert "Not measured yet" in (field_parts.part("table", {}) or "")
+    assert "not measured" in (field_parts.part("published", {}) or "")
+    write_results(tmp_path, lambda *_: 3.0, [COPY], seeds=[0, 1])
+    findings = {one.experiment.name: one for one in findings_of(tmp_path)}
+    table = field_parts.part("table", findings) or ""
+    assert field_parts.FIGURE in table and "| copy | 3× |" in table
+    assert "95.0 (" in (field_parts.part("published", findings) or "")
+    assert "| agrees |" in (field_parts.part("theory", findings) or "")
+    assert field_parts.figure(findings).startswith(b"\x89PNG")
+    assert field_parts.part("other", findings) is None
