@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -96,7 +97,8 @@ def common_task(recipes: Mapping[str, Recipe]) -> Task:
 
 
 def _run(jobs: list[Job], place: Path) -> None:
-    print(f"{len(jobs)} runs, {len(jobs) - len(undone(jobs, place))} of them done", flush=True)
+    todo, began = len(undone(jobs, place)), time.monotonic()
+    print(f"{len(jobs)} runs, {len(jobs) - todo} of them done", flush=True)
     failed = []
     for outcome in conduct(jobs, place, LocalPool(), "choose"):
         if outcome.error is not None:
@@ -108,6 +110,8 @@ def _run(jobs: list[Job], place: Path) -> None:
         print(f"{outcome.job.out}: {at}", flush=True)
     if failed:
         raise failed[0]
+    if todo:
+        print(f"{todo} runs took {(time.monotonic() - began) / 60:.1f} minutes", flush=True)
 
 
 def _signals(run: Run, main: Task, measured: Measurement) -> Signals:
