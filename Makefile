@@ -19,7 +19,7 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-tests: setup  ## the tests alone; TESTS="tests/test_model.py" runs some of them
+tests: setup  ## the tests alone; TESTS="tests/model/test_model.py" runs some of them
 	@command -v chromedriver > /dev/null || echo "make tests: no chromedriver found, so the tests of" \
 	  "the page will fail; on Debian: apt-get install chromium chromium-driver"
 	OMP_WAIT_POLICY=passive $(BIN)/pytest --numprocesses auto --dist worksteal $(TESTS)

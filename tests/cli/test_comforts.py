@@ -17,7 +17,7 @@ from taskhint.recipes.recipe import Recipe
 from taskhint.runs.run import load
 from taskhint.system.errors import UserError
 from taskhint.training.loop import train
-from tests.reliability import tiny
+from tests.runs.reliability import tiny
 
 WEIGHTS = "weights.safetensors"
 

@@ -20,7 +20,7 @@ from taskhint.system.errors import MachineError, UserError
 from taskhint.training import loop
 from taskhint.training.limits import rough_examples, update_need
 from taskhint.training.loop import train
-from tests.reliability import command, tiny
+from tests.runs.reliability import command, tiny
 
 HERE = Path(__file__).parent.parent.parent
 
