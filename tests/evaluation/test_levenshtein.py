@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from functools import cache
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taskhint.evaluation.levenshtein import levenshtein
@@ -25,6 +25,7 @@ def by_definition(first: tuple[int, ...], second: tuple[int, ...]) -> int:
 symbols = st.lists(st.integers(0, 3), max_size=12).map(tuple)
 
 
+@settings(deadline=None)
 @given(symbols, symbols)
 def test_short_sequences(first: tuple[int, ...], second: tuple[int, ...]) -> None:
     assert levenshtein(first, second) == by_definition(first, second)
