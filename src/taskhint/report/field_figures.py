@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
-
-from matplotlib.figure import Figure
-from matplotlib.patches import Patch, Rectangle
+from typing import TYPE_CHECKING, Any
 
 from taskhint.experiments.field import ROWS, SCHEMES, Row
 from taskhint.experiments.field.row import TIMES
@@ -14,6 +11,9 @@ from taskhint.experiments.field.standing import WITHOUT, Standing, Table, predic
 from taskhint.experiments.findings import Finding
 from taskhint.report.figures import draw_band, experiment_figure
 from taskhint.system.drawing import GREY, legend_below, mark_training, new_figure, tidy
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 STEPS = [times for times in TIMES if times >= 1]
 SHADES = ("#e8f0f7", "#c6dbec", "#94c1e0", "#5aa0cd", "#2a77b2", "#08386e")
@@ -42,6 +42,8 @@ def heat_map(table: Table) -> Figure:
 
 
 def _draw_cell(axes: Any, x: int, y: int, standing: Standing | None) -> None:
+    from matplotlib.patches import Rectangle
+
     corner = (x - 0.48, y - 0.46)
     if standing is None:
         axes.text(x, y, "·", **_centred(GREY))
@@ -87,6 +89,8 @@ def _axes(axes: Any, table: Table, schemes: list[str]) -> None:
 
 
 def _legend(figure: Figure) -> None:
+    from matplotlib.patches import Patch
+
     entries = [
         Patch(**HATCH, lw=0.5, label="– training lengths not learned"),
         *(

@@ -56,7 +56,7 @@ ROWS = (
 NOTE = (
     f"Every arm has depth {SHAPE['depth']}, width {SHAPE['width']}, {SHAPE['heads']} heads, an "
     f"MLP of {SHAPE['mlp_width']}, Muon, and {UPDATES:,} updates of {BATCH} sequences, whatever "
-    "its task; nothing was tuned for a scheme. Tables of learned positions have room for the "
+    "its task; the budget was tuned for no scheme. Tables of learned positions have room for the "
     "longest test input. By the cost model all of the table takes about 10 core hours for 3 seeds."
 )
 
