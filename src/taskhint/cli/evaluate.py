@@ -84,9 +84,11 @@ def run(options: argparse.Namespace) -> None:
     if options.edit_distance and options.reach is not None:
         raise UserError("--edit-distance goes with --lengths, not with --reach")
     use_threads(options)
+    from taskhint.evaluation.versions import warn_of_version
     from taskhint.runs.run import load
 
     run = load(options.run_dir, options.device, options.precision)
+    warn_of_version(run.path, run.recipe)
     if options.reach is None:
         show_curve(run, options)
     else:

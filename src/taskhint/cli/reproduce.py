@@ -91,6 +91,8 @@ def reproduce(
     chosen: Sequence[Experiment], scale: Scale, seeds: int, out: Path, executor: Executor
 ) -> None:
     """Run experiments, then report on all that the directory holds."""
+    from taskhint.evaluation.versions import warn_of_versions
+
     for experiment in chosen:
         if scale not in experiment.scales:
             raise UserError(
@@ -101,6 +103,7 @@ def reproduce(
     jobs = jobs_for(chosen, scale, seeds, out)
     todo = [job for job in jobs if job.measurements or job.mechanisms]
     print(f"{len(jobs)} runs, {len(jobs) - len(todo)} of them done", flush=True)
+    warn_of_versions(out, (job.recipe for job in jobs))
     error = tell(conduct(todo, out, executor, "reproduce"))
     if error is not None:
         raise error

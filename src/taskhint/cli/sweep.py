@@ -88,6 +88,7 @@ def _directory(options: argparse.Namespace) -> Path:
 
 def _run(options: argparse.Namespace, out: Path) -> None:
     need("matplotlib", "taskhint sweep")
+    from taskhint.evaluation.versions import warn_of_versions
     from taskhint.sweeps.grid import read_grid
     from taskhint.sweeps.jobs import undone
     from taskhint.sweeps.sweep import FIGURE, REPORT, TABLE, conduct, jobs_for, summary
@@ -104,6 +105,7 @@ def _run(options: argparse.Namespace, out: Path) -> None:
     )
     executor = chosen_executor(options)
     print(f"{len(jobs)} runs, {len(jobs) - len(undone(jobs, out))} of them done", flush=True)
+    warn_of_versions(out, (job.recipe for job in jobs))
     error = tell(conduct(jobs, out, executor, "sweep"))
     try:
         print(f"\n{summary(out)}", end="")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from taskhint.evaluation.versions import warn_of_versions
 from taskhint.experiments.arm import plain_name
 from taskhint.recipes.recipe import Recipe
 from taskhint.runs.run import Run, load
@@ -99,6 +100,7 @@ def common_task(recipes: Mapping[str, Recipe]) -> Task:
 def _run(jobs: list[Job], place: Path) -> None:
     todo, began = len(undone(jobs, place)), time.monotonic()
     print(f"{len(jobs)} runs, {len(jobs) - todo} of them done", flush=True)
+    warn_of_versions(place, (job.recipe for job in jobs))
     failed = []
     for outcome in conduct(jobs, place, LocalPool(), "choose"):
         if outcome.error is not None:

@@ -104,6 +104,8 @@ def sweep(
     `on` is local, ray, or an executor of one's own; then the four after it do not count.
     """
     need("matplotlib", "a sweep")
+    from taskhint.evaluation.versions import warn_of_versions
+
     root = as_path(out, "the sweep's directory")
     executor = on
     if isinstance(executor, str):
@@ -111,6 +113,7 @@ def sweep(
     jobs = jobs_for(
         named(recipes), grid or {}, seeds, lengths, examples, distributions, edit_distance
     )
+    warn_of_versions(root, (job.recipe for job in jobs))
     failed = [outcome.error for outcome in conduct(jobs, root, executor, "sweep") if outcome.error]
     swept = summary(root)
     if failed:
