@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
+import taskhint
+from taskhint.evaluation.exact import evaluate
 from taskhint.evaluation.results import Result
 from taskhint.evaluation.summary import Point, Series, summarise
 from taskhint.recipes import find_recipe
 from taskhint.report.figures import curves_figure
 from taskhint.runs.curve import LengthCurve, Score
+from taskhint.runs.run import load
 from taskhint.runs.shares import KeptShares
 from taskhint.sweeps.grid import points, read_grid
 from taskhint.system.dotted import short_keys
 from taskhint.system.stats import OverSeeds
+from tests.runs.reliability import tiny
 
 
 def test_labels_say_what_was_chosen_and_no_more() -> None:
@@ -46,3 +51,21 @@ def test_long_labels_stay_in_the_picture() -> None:
     figure.draw_without_rendering()
     box = figure.legends[0].get_window_extent()
     assert box.x0 >= 0 and box.x1 <= figure.bbox.x1
+
+
+def test_a_sweep_shows_what_it_asked_for_and_no_more(tmp_path: Path) -> None:
+    swept = partial(
+        taskhint.sweep, tiny(steps=2, warmup_steps=0), tmp_path, lengths=[2, 4], examples=5
+    )
+    before = swept(seeds=2)
+    run = load(next(path.parent for path in tmp_path.rglob("seed-0/recipe.json")))
+    evaluate(run, [1, 3, 4], examples=9)
+    evaluate(run, [2], examples=9, distribution="rep:2")
+    after = swept(seeds=2)
+    places = [(row["distribution"], row["length"], row["seeds"]) for row in after.rows()]
+    assert places == [("uniform", 2, 2), ("uniform", 4, 2)]
+    assert after.rows()[0] == before.rows()[0]
+    lines = (tmp_path / "table.csv").read_text().splitlines()
+    assert len(lines) == 1 + 2
+    (axes,) = after.plot().axes
+    assert list(axes.lines[0].get_xdata()) == [2, 4]

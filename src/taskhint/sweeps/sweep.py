@@ -16,11 +16,11 @@ import csv
 import io
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from taskhint.evaluation.results import find_results
+from taskhint.evaluation.results import Result, find_results
 from taskhint.evaluation.summary import Series, series_table, summarise
 from taskhint.recipes import find_recipe
 from taskhint.recipes.recipe import Recipe
@@ -30,7 +30,7 @@ from taskhint.runs.curve import data_frames
 from taskhint.sweeps.collecting import outcomes_told
 from taskhint.sweeps.grid import jobs_of, points
 from taskhint.sweeps.jobs import Executor, Job, Measurement, Outcome, undone
-from taskhint.sweeps.plan import check_places, read_plan, write_plan
+from taskhint.sweeps.plan import Plan, check_places, read_plan, write_plan
 from taskhint.system.devices import Compute, check_names, compute
 from taskhint.system.drawing import as_png
 from taskhint.system.errors import UserError, nearest
@@ -219,15 +219,36 @@ def conduct(jobs: Sequence[Job], root: Path, executor: Executor, title: str) -> 
 
 
 def summary(root: Path) -> Swept:
-    """Write table, figure and report on everything below a directory."""
-    outs = [out for group in read_plan(root).groups for out in group.runs]
+    """Write table and figure of what was asked for, and a report on all that is measured below a
+    directory.
+    """
+    plan = read_plan(root)
+    outs = [out for group in plan.groups for out in group.runs]
     places = {root / out: place for place, out in enumerate(outs)}
     results = sorted(find_results(root), key=lambda one: places.get(one.path, len(places)))
-    swept = Swept(root, tuple(summarise(results)))
+    swept = Swept(root, tuple(summarise(asked_for(results, plan, root))))
     write_atomically(root / TABLE, _csv(swept.rows()).encode())
     write_atomically(root / FIGURE, as_png(swept.plot()))
     write_report(root, root / REPORT)
     return swept
+
+
+def asked_for(results: Iterable[Result], plan: Plan, root: Path) -> Iterator[Result]:
+    """Results with the test distributions and lengths of the plan alone; a run that is not in it
+    with those of all others.
+    """
+    by_run = {root / out: one.measurements for one in plan.groups for out in one.runs}
+    of_all = tuple(one for group in plan.groups for one in group.measurements)
+    for result in results:
+        lengths: dict[str, set[int]] = {}
+        for one in by_run.get(result.path, of_all):
+            lengths.setdefault(one.distribution, set()).update(one.lengths)
+        curves = {
+            name: replace(curve, scores={n: s for n, s in curve.scores.items() if n in wanted})
+            for name, curve in result.curves.items()
+            if (wanted := lengths.get(name, set()) & curve.scores.keys())
+        }
+        yield replace(result, curves=curves)
 
 
 def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
