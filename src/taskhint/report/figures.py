@@ -39,7 +39,9 @@ def draw_band(
     factor: float = 100.0,
     alpha: float = 0.15,
 ) -> None:
-    """A line of means by length, and the band of their intervals; `number` decides its look."""
+    """A line of means by length; `number` decides its look. The band of their intervals has the
+    lengths at which all seeds were measured.
+    """
     colour = COLOURS[number % len(COLOURS)]
     look = {
         "color": colour,
@@ -48,9 +50,10 @@ def draw_band(
     }
     means = [factor * point.mean for point in points.values()]
     axes.plot(list(points), means, **look, ms=4.5, lw=1.6, label=label)
-    intervals = [point.interval for point in points.values()]
-    low, high = [factor * one.low for one in intervals], [factor * one.high for one in intervals]
-    axes.fill_between(list(points), low, high, color=colour, alpha=alpha, lw=0)
+    seeds = max(point.seeds for point in points.values())
+    whole = {n: point.interval for n, point in points.items() if point.seeds == seeds}
+    low, high = ([factor * edge for edge in edges] for edges in zip(*whole.values(), strict=True))
+    axes.fill_between(list(whole), low, high, color=colour, alpha=alpha, lw=0)
 
 
 def curves_figure(series: Sequence[Series]) -> Figure:

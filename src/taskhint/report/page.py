@@ -4,7 +4,7 @@ settings behind them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from html import escape
 from pathlib import Path
 
@@ -37,7 +37,11 @@ def write_report(directory: Path, out: Path, names: Sequence[str] = ()) -> Path:
         findings, rest = [one for one in findings if one.experiment.name in names], []
     else:
         outside = [one for one in results if not any(_below(one, place) for place in places)]
-        rest = summarise(outside) if outside or not places else []
+        rest = summarise(outside) if any(one.curves for one in outside) else []
+    if not findings and not rest:
+        raise UserError(
+            f"nothing is evaluated below {directory} yet; taskhint evaluate RUN --lengths N,N,…"
+        )
     try:
         write_atomically(out, report_page(rest, findings).encode())
     except OSError as error:
@@ -112,21 +116,28 @@ def _table(series: Sequence[Series]) -> str:
     lengths = sorted({length for one in series for length in one.points})
     rows = []
     for one in series:
-        cells = (_cell(one.points.get(length)) for length in lengths)
-        accuracies = [point.accuracy for point in one.points.values()]
-        seeds = max(accuracy.seeds for accuracy in accuracies)
-        examples = min(min(accuracy.sequences) for accuracy in accuracies)
-        rows.append([escape(one.label), *cells, str(seeds), str(examples)])
+        seeds = {point.accuracy.seeds for point in one.points.values()}
+        cells = (_cell(one.points.get(length), max(seeds)) for length in lengths)
+        examples = min(min(point.accuracy.sequences) for point in one.points.values())
+        rows.append([escape(one.label), *cells, _span(seeds), str(examples)])
     return html_table(["length", *map(str, lengths), "seeds", "sequences"], rows)
 
 
-def _cell(point: Point | None) -> str:
+def _span(numbers: Collection[int]) -> str:
+    first, last = min(numbers), max(numbers)
+    return str(first) if first == last else f"{first}–{last}"
+
+
+def _cell(point: Point | None, most_seeds: int) -> str:
+    """Accuracy and interval; of how many seeds, where others of the row have more."""
     if point is None:
         return ""
     accuracy, distance = point.accuracy, point.edit_distance
     edit = "" if distance is None else f"<small>edit {distance:.2f}</small>"
     low, high = 100 * accuracy.interval.low, 100 * accuracy.interval.high
-    return f"{100 * accuracy.mean:.1f}<small>{low:.1f}–{high:.1f}</small>{edit}"
+    some = f"{accuracy.seeds} seed{'s' if accuracy.seeds > 1 else ''}"
+    fewer = f"<small>{some}</small>" if accuracy.seeds < most_seeds else ""
+    return f"{100 * accuracy.mean:.1f}<small>{low:.1f}–{high:.1f}</small>{edit}{fewer}"
 
 
 def _settings(series: Sequence[Series]) -> str:
@@ -144,7 +155,7 @@ def describe(recipe: Recipe) -> str:
         f"depth {model.depth}, width {model.width}, {model.heads} heads, MLP {model.mlp_width}; "
         f"temperature {model.temperature.kind}; positions {model.positions.kind}; "
         f"lengths {_fields(recipe.task.lengths)}; "
-        f"inputs {_inputs(recipe)}; {recipe.dataset_size:,} different examples"
+        f"{_inputs(recipe)}{recipe.dataset_size:,} different examples"
         + "".join(f"; hint {_hint(hint.task)}" for hint in recipe.hints)
     )
 
@@ -155,11 +166,12 @@ def _fields(settings: object) -> str:
 
 def _inputs(recipe: Recipe) -> str:
     fields = getattr(recipe.task, "inputs", recipe.task)
-    return ", ".join(
+    found = ", ".join(
         f"{name} {value}"
         for name, value in vars(fields).items()
         if name not in ("lengths", "symbols")
     )
+    return f"inputs {found}; " if found else ""
 
 
 def _hint(task: object) -> str:
