@@ -38,7 +38,28 @@ PLUGIN = '''
 from dataclasses import dataclass
 from typing import ClassVar
 
+from taskhint import Edit
 from taskhint.tasks.task import SymbolTask
+
+
+@dataclass(frozen=True)
+class KnockOutLater(Edit):
+    """What a head gathers from a position on becomes zero."""
+
+    kind: ClassVar[str] = "explored-knock-out-later"
+
+    block: int
+    head: int
+    start: int
+
+    @property
+    def at(self):
+        return f"blocks.{self.block}.attention.heads"
+
+    def change(self, value, other):
+        changed = value.clone()
+        changed[:, self.start :, self.head] = 0
+        return changed
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,9 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from taskhint.cli import main
+from taskhint.explore.saved import parse_edit
 from taskhint.model.edits import Edit, KnockOutHead, ReplaceStream, ScaleTemperature
+from taskhint.system.settings import to_json
 from tests.explore.page import (
     Models,
     Page,
@@ -203,6 +206,42 @@ def test_an_intervention_shows_both_runs_and_what_changed(
     assert f"they differ at {len(differ)}" in page.text("#changed")
     page.reload("document.querySelector('#edits button').click()")
     assert page.run("return document.querySelectorAll('article').length") == 1
+
+
+def test_an_edit_of_a_users_own_kind_is_shown_by_its_settings(
+    page: Page, server: Server, models: Models, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, symbols = tmp_path / "own.html", ["5", "17", "3", "17"]
+    command = ["explore", models.paths[0], "--import", str(models.plugin), "--save", str(path)]
+    text = "explored-knock-out-later block=1 head=0 start=5"
+    assert main([*command, "--input", " ".join(symbols), "--edit", text]) == 0
+    assert ": 1 model, 1 input, " in capsys.readouterr().out
+    edit = parse_edit(text)
+    live = f"#input=5+17+3+17&a=0&b=0&at=4&edits={quote_plus(json.dumps([to_json(edit)]))}"
+    for address, state in ((path.as_uri(), ""), (server.address, live)):
+        page.open(address, state)
+        page.at(4)
+        said = page.text("#edits li")
+        assert said == "explored-knock-out-later: block = 1, head = 0, start = 5✕"
+        page.chrome.find_element(By.ID, "forward").click()
+        page.at(5)
+        assert_shows(page, 0, wanted(models.runs[0], symbols, 5))
+        assert_shows(page, 1, wanted(models.runs[0], symbols, 5, [edit]))
+
+
+def test_the_chart_of_a_knocked_out_head_says_so_and_the_map_names_its_axes(page: Page) -> None:
+    add_edit(page, "knock-out-head", block="1", head="0", by="mean")
+    titles = """
+    const charts = document.querySelectorAll(`article:nth-child(${arguments[0]}) .charts .chart`);
+    return [...charts].map((chart) => chart.querySelector("span").textContent);
+    """
+    plain = ["Block 0, head 0", "Block 0, head 1", "Block 1, head 0", "Block 1, head 1"]
+    assert page.run(titles, 1) == plain
+    changed = [*plain[:2], "Block 1, head 0 · output set to its mean", plain[3]]
+    assert page.run(titles, 2) == changed
+    assert (page.text(".map .across"), page.text(".map .down")) == ("keys →", "queries ↓")
+    page.reload("document.querySelector('#edits button').click()")
+    assert page.run(titles, 1) == plain
 
 
 def test_knocking_out_counting_breaks_the_repeat_and_one_press_finds_it(

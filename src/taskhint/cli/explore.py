@@ -69,7 +69,12 @@ def _save(models: list[Subject], options: argparse.Namespace) -> None:
         raise UserError('--save needs --input, as in --input "5 17 43 17"')
     page = saved_page(models, inputs, [parse_edit(text) for text in options.edit])
     write_atomically(Path(options.save), page.encode())
-    print(f"{options.save}: {len(models)} models, {len(inputs)} inputs, {len(page) / 1e6:.1f} MB")
+    what = f"{_count(len(models), 'model')}, {_count(len(inputs), 'input')}"
+    print(f"{options.save}: {what}, {len(page) / 1e6:.1f} MB")
+
+
+def _count(number: int, name: str) -> str:
+    return f"{number} {name}" if number == 1 else f"{number} {name}s"
 
 
 def _serve(models: list[Subject], options: argparse.Namespace) -> None:

@@ -16,7 +16,8 @@ export class Chart {
     this.cursor = -1;
     this.output = el("output", {});
     this.canvas = el("canvas", { tabindex: 0, role: "slider", "aria-label": label });
-    this.root = el("div", { class: "chart" }, el("header", {}, el("span", {}, title), this.output), this.canvas);
+    this.remark = el("b", {});
+    this.root = el("div", { class: "chart" }, el("header", {}, el("span", {}, title, this.remark), this.output), this.canvas);
     this.canvas.addEventListener("pointermove", (event) => this.point(this.under(event)));
     this.canvas.addEventListener("pointerleave", () => this.point(-1));
     this.canvas.addEventListener("blur", () => this.point(-1));
@@ -33,6 +34,11 @@ export class Chart {
     this.canvas.setAttribute("aria-valuemin", 0);
     this.canvas.setAttribute("aria-valuemax", Math.max(0, values.length - 1));
     this.point(this.cursor);
+  }
+
+  // Words that stay beside the title.
+  note(text) {
+    this.remark.textContent = text && ` · ${text}`;
   }
 
   under(event) {

@@ -32,8 +32,9 @@ export function briefly(value) {
   return value.toFixed(size < 10 ? 3 : 2);
 }
 
+// A softmax reaches 1 only by rounding: what would read 100.0 is never said to be all.
 export function percent(share) {
-  return share > 0.9995 && share < 1 ? "> 99.9 %" : `${(100 * share).toFixed(1)} %`;
+  return share > 0.9995 ? "> 99.9 %" : `${(100 * share).toFixed(1)} %`;
 }
 
 export function colour(name) {

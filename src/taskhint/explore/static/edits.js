@@ -9,7 +9,14 @@ export function editText(edit) {
   if (edit.kind === "knock-out-head") return `head ${edit.head} of ${where} → ${edit.by}`;
   if (edit.kind === "knock-out-mlp") return `MLP of ${where} → ${edit.by}`;
   if (edit.kind === "scale-temperature") return `temperature of ${where} × ${edit.factor}`;
-  return `${streamName(edit.stream)}: position ${edit.position} ← ${edit.source} of another input`;
+  if (edit.kind === "replace-stream") return `${streamName(edit.stream)}: position ${edit.position} ← ${edit.source} of another input`;
+  return ownText(edit);
+}
+
+// An edit of a kind that a user's file brought: its kind and its settings.
+function ownText({ kind, ...settings }) {
+  const said = Object.entries(settings).map(([name, value]) => `${name} = ${typeof value === "string" ? value : JSON.stringify(value)}`);
+  return said.length ? `${kind}: ${said.join(", ")}` : kind;
 }
 
 export class Edits {

@@ -38,7 +38,10 @@ export class HeatMap {
     const levels = Uint8Array.from({ length: 256 }, (_, i) => i);
     this.ramp.getContext("2d").drawImage(painted(levels, 1, 256), 0, 0);
     const scale = el("div", { class: "scale" }, this.low, this.ramp, this.high);
-    const top = el("header", {}, el("span", {}, "a row per position, downwards"), this.output);
+    this.across = el("span", { class: "across" });
+    this.down = el("span", { class: "down" });
+    const axes = el("div", { class: "axes" }, this.down, this.across);
+    const top = el("header", {}, axes, this.output);
     this.root = el("div", { class: "map chart" }, top, this.canvas, scale);
     this.canvas.addEventListener("pointermove", (event) => this.hover(event));
     this.canvas.addEventListener("pointerleave", () => { this.output.textContent = ""; });
@@ -47,8 +50,9 @@ export class HeatMap {
     new ResizeObserver(() => this.draw()).observe(this.canvas);
   }
 
-  // columns: a word for each column; rows: a word for each row.
-  show(found, rows, columns, at) {
+  // columns: a word for each column; rows: a word for each row; axes: what both are called.
+  show(found, rows, columns, axes, at) {
+    [this.down.textContent, this.across.textContent] = [`${axes[0]} ↓`, `${axes[1]} →`];
     const [high, wide] = found.arrays.cells;
     this.image = painted(found.cells, high, wide);
     Object.assign(this, { found, rows, columns, at });

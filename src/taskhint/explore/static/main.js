@@ -88,6 +88,7 @@ function build(asked, found) {
   const keep = shape(sides) === shape(asked);
   const views = asked.map((side, i) => (keep ? sides[i].view : newView(side, i)));
   sides = asked.map((side, i) => ({ ...side, model: catalogue.models[side.index], view: views[i], sequence: found[i] }));
+  for (const side of sides) side.view.showEdits(side.edits);
   if (!keep) byId("sides").replaceChildren(...views.map((view) => view.root));
   byId("sides").classList.toggle("two", sides.length > 1);
   const count = Math.min(...found.map((sequence) => sequence.asked.length));

@@ -103,6 +103,16 @@ export class Side {
     return maps.map(([map, text]) => [JSON.stringify(map), text]);
   }
 
+  // A knocked-out head still looks; what it gathers is not used.
+  showEdits(edits) {
+    this.heads.forEach((chart, i) => {
+      const block = Math.floor(i / this.model.heads);
+      const out = edits.find((edit) => edit.kind === "knock-out-head" && edit.block === block && edit.head === i % this.model.heads);
+      const by = out && (out.by === "mean" ? "its mean" : "zero");
+      chart.note(out ? `output set to ${by}` : "");
+    });
+  }
+
   word(id) {
     return this.model.words[id];
   }
@@ -188,7 +198,8 @@ export class Side {
   showMap(sequence, found, map, at) {
     fill(this.mapChoice, this.mapChoices, JSON.stringify(map));
     const rows = Array.from(sequence.tokens.subarray(0, found.shape[0]), (id) => this.word(id));
+    const axes = map.show === "attention" ? ["queries", "keys"] : ["positions", "tokens"];
     const columns = map.show === "attention" ? rows.map((word, k) => `key ${k} (${word})`) : this.model.words.map((word) => `token ${word}`);
-    this.map.show(found, rows, columns, at);
+    this.map.show(found, rows, columns, axes, at);
   }
 }
