@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+import numpy as np
 import pytest
 
 from taskhint.cli import main
@@ -41,7 +43,7 @@ def test_lengths_of_fewer_seeds_are_marked_and_have_no_band(tmp_path: Path) -> N
     (axes,) = curves_figure(summarise(find_results(tmp_path))).axes
     (band,) = axes.collections
     assert band.get_paths()[0].get_extents().x1 == 10
-    assert list(axes.lines[0].get_xdata()) == [5, 10, 20]
+    assert np.asarray(axes.lines[0].get_xdata()).tolist() == [5, 10, 20]
 
 
 def test_seeds_that_are_measured_alike_are_not_marked(tmp_path: Path) -> None:
@@ -72,7 +74,7 @@ def test_a_task_without_inputs_is_described_without_them(monkeypatch: pytest.Mon
     class Echo(SymbolTask):
         kind: ClassVar[str] = "echo-of-the-page"
 
-        def solve(self, prompt: list[int]) -> list[int]:
+        def solve(self, prompt: Sequence[int]) -> list[int]:
             return list(prompt[:-1])
 
     plain = find_recipe("sort/standard")

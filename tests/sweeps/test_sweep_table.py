@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+
 import taskhint
 from taskhint.evaluation.exact import evaluate
 from taskhint.evaluation.results import Result
@@ -68,4 +70,4 @@ def test_a_sweep_shows_what_it_asked_for_and_no_more(tmp_path: Path) -> None:
     lines = (tmp_path / "table.csv").read_text().splitlines()
     assert len(lines) == 1 + 2
     (axes,) = after.plot().axes
-    assert list(axes.lines[0].get_xdata()) == [2, 4]
+    assert np.asarray(axes.lines[0].get_xdata()).tolist() == [2, 4]
