@@ -5,6 +5,7 @@ Shapes: B examples, T tokens (prompt and answer together), n input symbols.
 
 from __future__ import annotations
 
+import operator
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -27,6 +28,10 @@ Flags = npt.NDArray[np.bool_]
 MAX_SYMBOLS = 1 << 20
 
 
+class WrongTaskError(UserError):
+    """A task that breaks its promises."""
+
+
 @dataclass(frozen=True)
 class Examples:
     """Examples of one task. Row b is prompt, then answer, then PAD from `sizes[b]` on (where sizes
@@ -43,6 +48,7 @@ class Examples:
     @classmethod
     def equal(cls, prompt: Ints, answer: Ints, inputs: int) -> Examples:
         """Examples whose prompts are all of one length, and so are their answers."""
+        _check_equally_many(len(prompt), len(answer))
         tokens = np.concatenate([prompt, answer], axis=1)
         each = np.repeat(
             np.array([[prompt.shape[1]], [tokens.shape[1]], [inputs]]), len(prompt), axis=1
@@ -58,6 +64,7 @@ class Examples:
         inputs: int,
     ) -> Self:
         """Examples from lists of any lengths, filled up with `pad`."""
+        _check_equally_many(len(prompts), len(answers))
         rows = [[*prompt, *answer] for prompt, answer in zip(prompts, answers, strict=True)]
         tokens = np.full((len(rows), max(map(len, rows), default=0)), pad, dtype=np.int64)
         for row, filled in zip(rows, tokens, strict=True):
@@ -68,6 +75,11 @@ class Examples:
 
     def __len__(self) -> int:
         return len(self.tokens)
+
+
+def _check_equally_many(prompts: int, answers: int) -> None:
+    if prompts != answers:
+        raise WrongTaskError(f"{prompts} prompts need {prompts} answers, got {answers}")
 
 
 @dataclass(frozen=True)
@@ -231,6 +243,25 @@ def hints_for(main: str) -> dict[str, type[Task]]:
     return {kind: task for kind, task in Task.kinds().items() if task.hint_for == main}
 
 
+def solved(task: Task, prompt: Sequence[int]) -> list[int]:
+    """What a task's `solve` answers, if that is a list of whole numbers."""
+    answer = task.solve(prompt)
+    try:
+        return [operator.index(token) for token in answer]
+    except TypeError:
+        raise WrongTaskError(_no_answer(task, prompt, answer)) from None
+
+
+def _no_answer(task: Task, prompt: Sequence[int], answer: Any) -> str:
+    tokens = answer if isinstance(answer, (list, tuple, str)) else [answer]
+    wrong = {"None" if token is None else type(token).__name__ for token in tokens} - {"int"}
+    shown = " ".join(task.vocab.words(prompt))
+    return (
+        f"{task.kind}: solve must give token ids (ints) in a list, got "
+        f"{' and '.join(sorted(wrong)) or 'int'} for the prompt {shown}"
+    )
+
+
 def delimited(task: Task, inputs: Ints) -> Ints:
     """(B, n + 1) inputs with ⊥ behind them."""
     return np.concatenate([inputs, np.full((len(inputs), 1), task.vocab.delimiter)], axis=1)
@@ -268,7 +299,7 @@ class SymbolTask(Task):
         drawn: Inputs = getattr(self, "inputs", UNIFORM)
         prompts = [self.prompt(row) for row in drawn.draw(bits, self.symbols, length).tolist()]
         return Examples.ragged(
-            prompts, [self.solve(prompt) for prompt in prompts], self.vocab.pad, length
+            prompts, [solved(self, prompt) for prompt in prompts], self.vocab.pad, length
         )
 
     def worked_example(self) -> list[int]:

@@ -27,6 +27,7 @@ from taskhint.model.positions import PositionHooks, Positions
 from taskhint.recipes.recipe import Recipe
 from taskhint.system.devices import free_bytes, speaks
 from taskhint.system.memory import check_fits, gigabytes
+from taskhint.tasks.check import check_own_tasks
 from taskhint.tasks.random_bits import TEST_STREAM, Ints, RandomBits
 from taskhint.tasks.task import Task
 from taskhint.training.cost import (
@@ -64,6 +65,7 @@ class Need:
 
 def check_training(recipe: Recipe, device: torch.device = CPU) -> None:
     """Refuse a recipe whose updates cannot be made; say what they take where that is much."""
+    check_own_tasks(recipe.tasks)
     need = update_need(recipe)
     longest = max(task.lengths.max_length for task in recipe.tasks)
     what = f"an update with {recipe.batch_size} examples of at most {longest} symbols"
