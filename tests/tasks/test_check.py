@@ -130,3 +130,16 @@ def test_own_tasks_are_right_and_vary(kind: str) -> None:
     task = th.Task.kinds()[kind]()
     checked = th.check_task(task, lengths=[min(task.lengths.shares()), 9], examples=20)
     assert checked >= 40 and not checked.remarks, str(checked)
+
+
+def test_a_task_without_a_kind_says_what_to_add() -> None:
+    @dataclass(frozen=True)
+    class Nameless(th.SymbolTask):
+        def solve(self, prompt: Sequence[int]) -> list[int]:
+            return [prompt[0]]
+
+    with pytest.raises(
+        th.UserError, match="Nameless names no kind; add to it: kind: ClassVar"
+    ) as e:
+        Nameless()
+    assert "\n" not in str(e.value)

@@ -54,6 +54,23 @@ def _check(name: str, value: float, low: float, high: float) -> None:
         raise UserError(f"{name}={value} is not in {low}..{high}")
 
 
+def _check_hint(hint: Task, main: Task) -> None:
+    # A task that derives from another one may have that one's hints.
+    own = {getattr(cls, "kind", "") for cls in type(main).__mro__}
+    if hint.hint_for and hint.hint_for not in own:
+        raise UserError(
+            f"hint {hint.kind!r} is of task {hint.hint_for!r}, as its hint_for says, and the task "
+            f"is {main.kind!r}; {nearest(hint.hint_for, [main.kind])}"
+        )
+    if hint.vocab != main.vocab:
+        symbols = getattr(main, "symbols", None)
+        change = f"; --set hints.{hint.kind}.task.symbols={symbols} changes the hint's"
+        raise UserError(
+            f"hint {hint.kind!r} has another vocabulary than task {main.kind!r}"
+            + (change if symbols and hasattr(hint, "symbols") else "")
+        )
+
+
 @dataclass(frozen=True)
 class Hint(Settings):
     """An auxiliary task beside the main one: its own head, and `updates` updates in every cycle of
@@ -142,10 +159,7 @@ class Recipe(Settings):
                 f"the tasks of a recipe must be different, and its hints at most {MAX_HINTS}"
             )
         for hint in self.hints:
-            if hint.task.vocab != self.task.vocab:
-                raise UserError(
-                    f"hint {hint.kind!r} has another vocabulary than task {self.task.kind!r}"
-                )
+            _check_hint(hint.task, self.task)
         for task in self.tasks:
             self.model.positions.check_task(task)
 

@@ -61,12 +61,13 @@ class Family(Settings):
     `kind` are members.
 
     `family` is what messages call it. `unwritten` is the one kind whose files do not name it: it
-    is older than kinds.
+    is older than kinds. In a family with `needs_kind`, nothing can be made without one.
     """
 
     family: ClassVar[str]
     kind: ClassVar[str]
     unwritten: ClassVar[str] = ""
+    needs_kind: ClassVar[bool] = False
     _members: ClassVar[dict[str, type[Any]]]
 
     def __init_subclass__(cls) -> None:
@@ -111,6 +112,11 @@ def _checked(cls: type[Any], given: tuple[Any, ...], named: dict[str, Any]) -> d
     if inspect.isabstract(cls):
         missing = ", ".join(sorted(cls.__abstractmethods__))
         raise UserError(f"class {cls.__name__} lacks {missing}")
+    if getattr(cls, "needs_kind", False) and not hasattr(cls, "kind"):
+        raise UserError(
+            f"class {cls.__name__} names no kind; add to it: "
+            f'kind: ClassVar[str] = "my-{cls.family}"'
+        )
     fields = [field for field in dataclasses.fields(cls) if field.init]
     names = [field.name for field in fields]
     if len(given) > len(names):

@@ -94,6 +94,7 @@ class Task(Family):
     """
 
     family: ClassVar[str] = "task"
+    needs_kind: ClassVar[bool] = True
     about: ClassVar[str] = ""
     hint_for: ClassVar[str] = ""
     given: ClassVar[tuple[str, ...]] = ()
