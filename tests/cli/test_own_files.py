@@ -203,3 +203,39 @@ def test_prose_is_no_part_of_the_code_that_decides() -> None:
     assert code_text(plain) == code_text(prose)
     for before, after in (("x + 1", "x + 2"), ("size: int = 3", "size: int = 4"), ("< 0", "<= 0")):
         assert code_text(plain) != code_text(plain.replace(before, after))
+
+
+@pytest.mark.usefixtures("own")
+def test_a_report_and_a_recipe_file_name_the_users_file_before_all_that_is_known(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["train", "mine.py:small", "--out", "a"]) == 0
+    capsys.readouterr()
+    forget(monkeypatch)
+    for words in (["report", "a", "--out", "a.html"], ["train", "a/recipe.json", "--out", "b"]):
+        said = line(capsys, *words)
+        assert "--import FILE_OR_MODULE; the run was made with mine.py" in said
+        assert "allowed" not in said.partition("mine.py")[0]
+
+
+def test_recipes_of_an_imported_file_are_named(
+    own: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    typed = FILE.replace("def small():", "def small() -> 'th.Recipe':")
+    (own / "mine.py").write_text(typed)
+    said = line(capsys, "train", "echo/plain", "--out", "x", "--import", "mine.py")
+    assert "named FILE:NAME: mine.py:small, mine.py:RECIPE" in said
+    said = line(capsys, "choose", "echo-of-a-test", "--out", "x", "--import", "mine.py")
+    assert "as in mine.py:small, mine.py:RECIPE" in said
+    said = line(capsys, "train", "sort/standrd", "--out", "x", "--import", "mine.py")
+    assert "mine.py:RECIPE" in said
+
+
+def test_a_directory_of_runs_says_which_it_holds(
+    own: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("s/seed-0", "s/seed-1"):
+        (own / name).mkdir(parents=True)
+        (own / name / "recipe.json").write_text("{}")
+    said = line(capsys, "evaluate", "s", "--lengths", "2")
+    assert "it has no recipe.json; runs below it: seed-0, seed-1" in said

@@ -11,7 +11,7 @@ from typing import ClassVar
 import pytest
 
 from taskhint.cli import main
-from taskhint.cli.reproduce import jobs_for, listing, reproduce
+from taskhint.cli.reproduce import _time, jobs_for, listing, reproduce
 from taskhint.evaluation.results import Result, find_results
 from taskhint.experiments import EXPERIMENTS, find_experiment
 from taskhint.experiments.arm import Arm
@@ -400,6 +400,12 @@ def test_the_listing_names_every_experiment_with_its_cost() -> None:
             name for name, experiment in EXPERIMENTS.items() if scale in experiment.scales
         ]
         assert "shared runs once" in lines[-1]
+    assert [_time(hours) for hours in (0.001, 0.5, 1.0, 12.34)] == [
+        "1 min",
+        "30 min",
+        "1.0 h",
+        "12.3 h",
+    ]
 
 
 def test_the_command_refuses_what_it_does_not_know(

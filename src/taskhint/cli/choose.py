@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from taskhint.cli.arguments import Parser, add_scale, known_scale, whole
-from taskhint.cli.train import find_target_recipe, with_hint
+from taskhint.cli.train import find_target_recipe, own_recipes, with_hint
 from taskhint.recipes import find_recipe, recipe_names
 from taskhint.recipes.recipe import Recipe, Scale
 from taskhint.sweeps.choice import SIGNALS, Candidate, Choice
@@ -127,7 +127,9 @@ def _of_task(name: str, scale: Scale) -> Recipe | None:
         return None
     named = [recipe for recipe in recipe_names() if recipe.startswith(f"{name}/")]
     if not named:
-        raise UserError(f"task {name!r} has no named recipe; give a recipe instead")
+        own = own_recipes()
+        as_in = f", as in {own}" if own else ""
+        raise UserError(f"task {name!r} has no named recipe; give a recipe instead{as_in}")
     return find_recipe(named[0], scale)
 
 

@@ -224,10 +224,10 @@ def listing(scale: Scale, seeds: int) -> str:
         costs = {_key(arm, scale): seeds * _hours(arm, scale) for arm in experiment.arms}
         shared |= costs
         rows.append(
-            [experiment.name, str(seeds * len(experiment.arms)), f"{sum(costs.values()):.1f}"]
+            [experiment.name, str(seeds * len(experiment.arms)), _time(sum(costs.values()))]
         )
-    rows.append(["all, shared runs once", str(seeds * len(shared)), f"{sum(shared.values()):.1f}"])
-    unit = "core hours to train" if scale != "paper" else f"{PAPER_GPU} hours to train"
+    rows.append(["all, shared runs once", str(seeds * len(shared)), _time(sum(shared.values()))])
+    unit = "on one core, to train" if scale != "paper" else f"on one {PAPER_GPU}, to train"
     table = text_table(["experiment", "runs", unit], rows).splitlines()
     questions = ["question", *(e.question for e in experiments), ""]
     width = max(len(line) for line in table)
@@ -235,6 +235,10 @@ def listing(scale: Scale, seeds: int) -> str:
         f"{line:<{width}}  {question}".rstrip() + "\n"
         for line, question in zip(table, questions, strict=True)
     )
+
+
+def _time(hours: float) -> str:
+    return f"{hours:.1f} h" if hours >= 1 else f"{max(1, round(60 * hours))} min"
 
 
 def _key(arm: Arm, scale: Scale) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import MISSING, fields, replace
+from inspect import isfunction
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,13 @@ from taskhint.cli.arguments import (
     use_threads,
     whole,
 )
-from taskhint.recipes import find_recipe
+from taskhint.recipes import find_recipe, recipe_names
 from taskhint.recipes.recipe import Hint, Recipe, Scale
 from taskhint.system.devices import speaks
 from taskhint.system.errors import UserError, nearest
 from taskhint.system.files import read_json
-from taskhint.system.plugins import imported_value, split_target
+from taskhint.system.plugins import imported_modules, imported_value, split_target
+from taskhint.system.settings import UnknownKindError
 from taskhint.tasks.task import Task, hints_for
 
 EXAMPLE = "taskhint train sort/tempered --out runs/tempered --seed 1 --set model.width=256"
@@ -108,6 +110,11 @@ def find_target_recipe(target: str, scale: Scale) -> Recipe:
     """`sort/tempered`, `my_file.py:my_recipe` or `recipe.json`."""
     split = split_target(target)
     if split is None and not target.endswith((".json", ".py")):
+        own = own_recipes()
+        if own and target not in recipe_names():
+            raise UserError(
+                f"unknown recipe {target!r}; recipes of a file are named FILE:NAME: {own}"
+            )
         return find_recipe(target, scale)
     if scale != "pocket":
         raise UserError(f"--scale {scale} is for named recipes; {target} has the scale it says")
@@ -116,7 +123,33 @@ def find_target_recipe(target: str, scale: Scale) -> Recipe:
         return recipe
     if target.endswith(".py"):
         raise UserError(f"{target} has no recipe's name; write {target}:NAME")
-    return Recipe.from_json(read_json(Path(target)), target)
+    try:
+        return Recipe.from_json(read_json(Path(target)), target)
+    except UnknownKindError:
+        if Path(target).name != "recipe.json":
+            raise
+        from taskhint.runs.run import read_recipe  # which names the file that the run had
+
+        return read_recipe(Path(target).parent)
+
+
+def own_recipes() -> str:
+    """Names of the recipes in imported files, as in `a.py:plain, a.py:hinted`."""
+    found = [
+        f"{source}:{name}"
+        for source, module in imported_modules().items()
+        for name, value in vars(module).items()
+        if isinstance(value, Recipe) or _returns_recipe(value, module.__name__)
+    ]
+    return ", ".join(found)
+
+
+def _returns_recipe(value: object, module: str) -> bool:
+    """As far as can be told without calling it."""
+    if not isfunction(value) or value.__module__ != module:
+        return False
+    says = value.__annotations__.get("return")
+    return says is Recipe or (isinstance(says, str) and says.rpartition(".")[2] == "Recipe")
 
 
 def with_hint(recipe: Recipe, kind: str) -> Recipe:

@@ -22,7 +22,7 @@ from taskhint.runs.reach import KeptReaches, load_reaches
 from taskhint.runs.shares import KeptShares, load_shares
 from taskhint.system.errors import UserError, warn
 from taskhint.system.files import read_json
-from taskhint.system.settings import to_json
+from taskhint.system.settings import UnknownKindError, to_json
 
 PACKED = ".runs.json"
 
@@ -109,14 +109,23 @@ def _readers(place: Path, read_directory: Reader) -> list[tuple[Path, Reader]]:
 
 
 def read_run(path: Path) -> list[Result]:
-    recipe = Recipe.from_json(read_json(path / "recipe.json"), f"{path}/recipe.json")
+    recipe = _recipe(path)
     curves = {curve.distribution: curve for curve in load_curves(path)}
     return [Result(path, recipe, curves, load_shares(path), load_reaches(path))]
 
 
+def _recipe(path: Path) -> Recipe:
+    try:
+        return Recipe.from_json(read_json(path / "recipe.json"), f"{path}/recipe.json")
+    except UnknownKindError:
+        from taskhint.runs.run import read_recipe  # imports torch, and knows whose file it was
+
+        return read_recipe(path)
+
+
 def read_steps(path: Path) -> list[Result]:
     """The curves of every evaluated checkpoint, the oldest first."""
-    recipe = Recipe.from_json(read_json(path / "recipe.json"), f"{path}/recipe.json")
+    recipe = _recipe(path)
     steps: dict[int, dict[str, LengthCurve]] = {}
     for curve in load_curves(path, all_steps=True):
         steps.setdefault(curve.step, {})[curve.distribution] = curve

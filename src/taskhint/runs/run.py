@@ -17,6 +17,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any, overload
 
@@ -181,9 +182,17 @@ def load(
     if not directory.is_dir():
         raise UserError(f"{directory} is not a directory; give a run that `taskhint train` wrote")
     if not (directory / "recipe.json").is_file():
-        raise UserError(f"{directory} is not a run: it has no recipe.json")
+        raise UserError(f"{directory} is not a run: it has no recipe.json{_runs_below(directory)}")
     run = Run(directory, read_recipe(directory))
     return run if device is None and precision is None else run.chosen(device, precision)
+
+
+def _runs_below(directory: Path) -> str:
+    """The first few, not deeper than a sweep has them."""
+    found = (path for depth in (1, 2, 3) for path in directory.glob("*/" * depth + "recipe.json"))
+    names = sorted(str(path.parent.relative_to(directory)) for path in islice(found, 100))
+    more = ", …" if len(names) > 3 else ""
+    return f"; runs below it: {', '.join(names[:3])}{more}" if names else ""
 
 
 def read_recipe(directory: Path) -> Recipe:
@@ -193,7 +202,7 @@ def read_recipe(directory: Path) -> Recipe:
     except UnknownKindError as error:
         names = environment.own_names(directory / ENVIRONMENT)
         made = f"; the run was made with {', '.join(names)}" if names else ""
-        raise UnknownKindError(f"{error}{made}") from None
+        raise UnknownKindError(f"{error.advice}{made}", error.known) from None
 
 
 def check_free(path: Path, recipe: Recipe) -> None:

@@ -29,7 +29,11 @@ PLAIN = {int: "a whole number", float: "a number", bool: "true or false", str: "
 
 
 class UnknownKindError(UserError):
-    """A file or a person names a kind that nobody has registered."""
+    """A file or a person names a kind that nobody has registered. What is known stands last."""
+
+    def __init__(self, advice: str, known: str = "") -> None:
+        super().__init__(advice + known)
+        self.advice, self.known = advice, known
 
 
 class _Valid(ABCMeta):
@@ -280,9 +284,11 @@ def find_kind(family: type[Family], kind: str, where: str) -> type[Any]:
     """The member of that kind; it may be meant by a class further down the family."""
     kinds = {name: member for name, member in family.kinds().items() if issubclass(member, family)}
     if kind not in kinds:
+        near = nearest(kind, kinds)
+        first, last = (f"{near} ", "") if near.endswith("?") else ("", f"; {near}")
         own = "if it is your own, add --import FILE_OR_MODULE"
         raise UnknownKindError(
-            f"{where}={kind!s:.60} is not a known {family.family}; {nearest(kind, kinds)} ({own})"
+            f"{where}={kind!s:.60} is not a known {family.family}; {first}{own}", last
         )
     return kinds[kind]
 
