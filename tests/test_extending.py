@@ -67,6 +67,17 @@ def said(place: Path, *words: str, code: int = 0) -> str:
     return out if code == 0 else err
 
 
+def script_said(place: Path, part: str) -> str:
+    """What the page's script that contains a text prints; it looks at the run that tests made."""
+    scripts = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    (script,) = (text.replace("runs/copy", "copy") for text in scripts if part in text)
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=place, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def weights(run: Path) -> str:
     newest = sorted((run / "checkpoints").iterdir())[-1] / "weights.safetensors"
     return hashlib.sha256(newest.read_bytes()).hexdigest()
@@ -74,19 +85,13 @@ def weights(run: Path) -> str:
 
 def test_the_page_has_an_example_of_everything(place: Path) -> None:
     names = {path.stem for path in place.iterdir()}
-    kinds = {"copying", "slopes", "scattered", "rooted", "growing", "stream_size", "sharpness"}
-    assert names == kinds
+    kinds = {"copying", "slopes", "scattered", "rooted", "growing", "hide_stream", "stream_size"}
+    assert names == kinds | {"sharpness"}
 
 
 def test_tasks_are_checked_as_the_page_says(place: Path) -> None:
-    (script,) = (
-        text for text in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-        if "th.check_task" in text
-    )  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=place, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
+    copied, following = script_said(place, "th.check_task").split("my-next")
+    assert "no `make` of its own" in copied and "remark" not in following
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +109,19 @@ def test_a_task_works_with_every_command(place: Path, copying: str) -> None:
     assert "Size of the residual stream" in (place / "inside" / "index.html").read_text()
     said(place, "report", ".", *own, "--out", "report.html")
     assert "copy/next" in (place / "report.html").read_text()
+
+
+def test_an_edit_changes_one_position(place: Path, copying: str) -> None:
+    assert (place / copying).is_dir()
+    sizes = re.findall(r"\d+\.\d*", script_said(place, "edits=["))
+    assert [float(size) == 0.0 for size in sizes] == [False, True, False, False]
+
+
+def test_a_sweep_compares_with_and_without_the_hint(place: Path) -> None:
+    both = ["copying.py:copy_alone", "copying.py:copy_with_hint"]
+    sizes = ["--seeds", "1", "--steps", "2", "--lengths", "5", "--examples", "4"]
+    table = said(place, "sweep", *both, *sizes, *settings(), "--out", "compared")
+    assert "copy/alone" in table and "copy/next" in table
 
 
 def test_without_its_file_a_run_says_what_to_add(place: Path, copying: str) -> None:
