@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from taskhint.probe.stages import stage_label
 from taskhint.system.tables import markdown_table
 
 SHOWN_LENGTHS = ("5", "20", "50", "100")
@@ -53,10 +54,15 @@ def stages(documents: dict[str, Any]) -> str:
     rows = []
     for where in ("start", "answer"):
         for name, document in documents.items():
-            for stage, shares in document["stages"][where].items():
+            for number, shares in enumerate(document["stages"][where].values()):
                 place = "at ⊥" if where == "start" else "in the answer"
                 rows.append(
-                    [place, name, stage, *(share(shares.get(length)) for length in SHOWN_LENGTHS)]
+                    [
+                        place,
+                        name,
+                        stage_label(number),
+                        *(share(shares.get(length)) for length in SHOWN_LENGTHS),
+                    ]
                 )
     return table(
         "The right next symbol has the largest projection, % of steps",

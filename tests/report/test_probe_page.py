@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from taskhint.cli import main
 from taskhint.construct import construct
 from taskhint.probe.study import make_plan, study
 from taskhint.recipes.recipe import Recipe
-from taskhint.report.probe_page import named, section_of
+from taskhint.report.probe_page import named, section_of, write_probe
 from taskhint.runs.run import Run, create, load, new_decoder, save_checkpoint
 from taskhint.system.errors import UserError
 from taskhint.tasks import EvenLengths, Sort
@@ -146,6 +147,35 @@ def test_runs_of_the_same_name_are_told_apart(runs: Path) -> None:
         "plain-2",
         "plain-3",
     ]
+
+
+def test_runs_in_directories_of_the_same_name_are_named_by_their_paths(runs: Path) -> None:
+    recipe = load(runs / "plain").recipe
+    places = ("x/plain/seed-0", "x/hinted/seed-0", "y/hinted/seed-0", "x/alone")
+    assert list(named([Run(runs / place, recipe) for place in places])) == [
+        "plain/seed-0",
+        "x/hinted/seed-0",
+        "y/hinted/seed-0",
+        "alone",
+    ]
+
+
+def test_two_runs_called_seed_0_have_folders_of_their_own(runs: Path, tmp_path: Path) -> None:
+    for name in ("plain", "hinted"):
+        shutil.copytree(runs / "plain", tmp_path / name / "seed-0")
+    paths = [str(tmp_path / name / "seed-0") for name in ("plain", "hinted")]
+    write_probe(paths, tmp_path / "out", None, [3], 2, probes=["stages"])
+    found = {str(p.parent.relative_to(tmp_path / "out")) for p in tmp_path.glob("out/**/*.json")}
+    assert {"plain/seed-0", "hinted/seed-0"} <= found
+    page = (tmp_path / "out" / "index.html").read_text()
+    assert "<h1>hinted/seed-0</h1>" in page
+    assert "block 0, before MLP" in page and "block 2" not in page
+
+
+def test_heads_count_from_0_in_every_figure(inside: Path) -> None:
+    page = (inside / "index.html").read_text()
+    assert "block 0, head 0" in page and "block 1, after MLP" in page
+    assert not re.search(r"block 2|head 2|attention 1\b", page)
 
 
 def test_the_papers_input_is_the_usual_one() -> None:

@@ -207,7 +207,7 @@ def shares_figure(curves: AttentionByLength) -> Figure:
     for block in range(blocks):
         for head in range(heads):
             _stack(panels[block][head], curves, block, head)
-            tidy(panels[block][head], f"block {block + 1}, head {head + 1}")
+            tidy(panels[block][head], f"block {block}, head {head}")
     for panel in panels[-1]:
         panel.set_xlabel("input length")
     for row in panels:
@@ -254,7 +254,7 @@ def _draw_heads(panel: Any, values: Mapping[int, Means]) -> None:
     for block in range(blocks):
         look: dict[str, Any] = {"ls": "-" if block == blocks - 1 else "--", "lw": 1.0 + block}
         for head in range(heads):
-            label = f"block {block + 1}, head {head + 1}"
+            label = f"block {block}, head {head}"
             draw_means(panel, _at(values, (block, head)), head, label, scale=100, **look)
 
 

@@ -65,13 +65,14 @@ def maps_figure(maps: AttentionMaps) -> Figure:
             image = panel.imshow(
                 maps.weights[block, head], cmap="Blues", vmin=0, vmax=1, interpolation="nearest"
             )
-            panel.set_title(f"block {block + 1}, head {head + 1}", fontsize=9)
+            panel.set_title(f"block {block}, head {head}", fontsize=9)
             _label_tokens(panel, maps)
     for row in panels:
         row[0].set_ylabel("from", fontsize=9)
     for panel in panels[-1]:
         panel.set_xlabel("to", fontsize=9)
-    figure.colorbar(image, ax=panels, shrink=0.6, pad=0.01, label="attention weight")
+    bar: Any = {"location": "bottom", "shrink": 0.4, "aspect": 30, "pad": 0.02}
+    figure.colorbar(image, ax=panels, label="attention weight", **bar)
     return figure
 
 

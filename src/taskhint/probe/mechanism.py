@@ -74,7 +74,7 @@ class MinFinding(Mechanism):
 
     kind: ClassVar[str] = "min-finding"
     step: ClassVar[str] = "minimum"
-    where: ClassVar[str] = "⊥, after attention 1"
+    where: ClassVar[str] = "⊥, after attention 0"
 
     def verdict(self, traced: Traced) -> Verdict:
         at_end = slice(traced.inputs, traced.inputs + 1)
@@ -158,8 +158,8 @@ class CopyFirst(Mechanism):
     """
 
     kind: ClassVar[str] = "copy"
-    where: ClassVar[str] = "input, after attention 1"
-    whole: ClassVar[str] = "after attention 1"
+    where: ClassVar[str] = "input, after attention 0"
+    whole: ClassVar[str] = "after attention 0"
 
     def verdict(self, traced: Traced) -> Verdict:
         return _copy(traced, 0)

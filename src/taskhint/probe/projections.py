@@ -13,7 +13,7 @@ import torch
 
 from taskhint.probe.probe import About, Looked, Probe, Shown
 from taskhint.probe.shares import Floats
-from taskhint.probe.stages import stages
+from taskhint.probe.stages import stage_label, stages
 from taskhint.probe.traced import Subject, Traced, trace_of_prompt
 from taskhint.system.drawing import (
     BLUE,
@@ -149,11 +149,11 @@ def projection_figure(projections: Projections, position: PositionProjection) ->
     blocks = len(projections.stages) // 2
     figure = new_figure(14, 2.5 * blocks + 1.2)
     panels: Any = figure.subplots(blocks, 4, squeeze=False, sharex=True)
-    for stage, stage_name in enumerate(projections.stages):
+    for stage in range(len(projections.stages)):
         for basis, basis_name in enumerate(projections.bases):
             panel = panels[stage // 2][2 * basis + stage % 2]
             _draw(panel, projections, position, position.values[stage, basis])
-            tidy(panel, f"{basis_name} basis · {stage_name}")
+            tidy(panel, f"{basis_name} basis · {stage_label(stage)}")
     for panel in panels[-1]:
         panel.set_xlabel("symbol")
     for row in panels:

@@ -24,12 +24,19 @@ if TYPE_CHECKING:
 
 
 def stages(depth: int) -> dict[str, str]:
-    """What to call each stage, and its name in the trace, in the order of the forward pass."""
+    """The key of each stage in probe.json, which counts blocks from 1, and its name in the trace;
+    in the order of the forward pass.
+    """
     names: dict[str, str] = {}
     for block in range(depth):
         names[f"block {block + 1}, before MLP"] = f"blocks.{block}.after_attention"
         names[f"block {block + 1}, after MLP"] = f"blocks.{block}.after_mlp"
     return names
+
+
+def stage_label(number: int) -> str:
+    """What figures call a stage: blocks count from 0, as everywhere but in the keys."""
+    return f"block {number // 2}, {'after' if number % 2 else 'before'} MLP"
 
 
 @dataclass(frozen=True)
@@ -103,8 +110,9 @@ def stages_figure(curves: StageCurves, trained_up_to: int | None) -> Figure:
     panels: Any = figure.subplots(1, 2, sharey=True)
     titles = ("At ⊥: the first answer symbol", "In the answer: every later symbol")
     for panel, shares, title in zip(panels, (curves.start, curves.answer), titles, strict=True):
-        for number, (stage, by_length) in enumerate(shares.items()):
-            draw_shares(panel, by_length, number, stage, ls="-" if "after" in stage else "--")
+        for number, by_length in enumerate(shares.values()):
+            line = "-" if number % 2 else "--"
+            draw_shares(panel, by_length, number, stage_label(number), ls=line)
         tidy(panel, title, "input length")
         mark_training(panel, trained_up_to)
         percent_axis(panel)

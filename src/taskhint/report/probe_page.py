@@ -18,9 +18,10 @@ from taskhint.probe.probe import Comparison, Shown, Table
 from taskhint.probe.study import EXAMPLES, Study, compare, compared_json, make_plan, study
 from taskhint.report.style import STYLE
 from taskhint.runs.run import Run, load
-from taskhint.system.drawing import as_panels, as_png, as_svg
+from taskhint.system.drawing import as_png, as_svg
 from taskhint.system.errors import UserError
 from taskhint.system.files import write_atomically
+from taskhint.system.panels import as_panels
 from taskhint.system.tables import text_table
 
 
@@ -67,15 +68,28 @@ def write_probe(
 
 
 def named(runs: Sequence[Run]) -> dict[str, Run]:
-    """Runs by the names of their directories, with a number where two are called the same."""
+    """Runs by the ends of their paths, as long as it takes to tell them apart; a run that is given
+    twice gets a number.
+    """
     found: dict[str, Run] = {}
-    for run in runs:
-        base = run.path.resolve().name
+    paths = [run.path.resolve() for run in runs]
+    for run, path in zip(runs, paths, strict=True):
+        base = _end_of(path, set(paths) - {path})
         count = 1
         while (name := base if count == 1 else f"{base}-{count}") in found:
             count += 1
         found[name] = run
     return found
+
+
+def _end_of(path: Path, others: set[Path]) -> str:
+    """The shortest end of a path that no other path has."""
+    parts = path.parts[1:]
+    for count in range(1, len(parts)):
+        end = parts[-count:]
+        if all(other.parts[-count:] != end for other in others):
+            return "/".join(end)
+    return "/".join(parts)
 
 
 def section_of(one: Study) -> Section:

@@ -16,8 +16,11 @@ body { font: 16px/1.55 system-ui, sans-serif; color: var(--text); background: va
 a { color: var(--link); }
 h1 { font-size: 1.7rem; margin-bottom: .2rem; } h2 { font-size: 1.2rem; margin-top: 2.4rem; }
 p.lead { color: var(--soft); margin-top: 0; } svg { max-width: 100%; height: auto; }
-.panels { display: flex; flex-wrap: wrap; align-items: flex-start; gap: .4rem; }
-.panels svg { flex: 0 0 auto; }
+.panels { --columns: var(--wide); display: grid; align-items: start; gap: .4rem;
+  grid-template-columns: repeat(var(--columns), minmax(0, max-content)); }
+.panels p, .panels .row { grid-column: 1 / -1; margin: 0; }
+@media (max-width: 60rem) { .panels { --columns: var(--half); } }
+@media (max-width: 40rem) { .panels { --columns: 1; } }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .86rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .35rem .7rem; text-align: right; border-bottom: 1px solid var(--line);

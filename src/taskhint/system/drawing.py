@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import textwrap
 from collections.abc import Sequence
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from taskhint.system.extras import need
@@ -36,33 +35,38 @@ def tidy(panel: Any, title: str = "", x: str = "", y: str = "") -> None:
     panel.grid(alpha=0.25)
     panel.set_axisbelow(True)
     panel.tick_params(labelsize=8.5)
+    if "length" in x:
+        _whole_numbers(panel)
     for side in ("top", "right"):
         panel.spines[side].set_visible(False)
 
 
+def _whole_numbers(panel: Any) -> None:
+    """No length is 2.5; an axis with ticks of its own keeps them."""
+    from matplotlib.ticker import MaxNLocator
+
+    locator = panel.xaxis.get_major_locator()
+    if isinstance(locator, MaxNLocator):
+        locator.set_params(integer=True)
+
+
 def mark_training(panel: Any, longest: int | None, says: bool = True) -> None:
-    """Shade the lengths that were trained."""
+    """Shade the lengths that were trained; the words stand above the panel, clear of its lines."""
     if longest is None:
         return
-    panel.axvspan(0, longest, color="#000000", alpha=0.05, lw=0)
+    panel.axvspan(0, longest, color="#000000", alpha=0.05, lw=0, zorder=0.5)
     if says:
-        style: Any = {
-            "fontsize": 7.5,
-            "color": "#666666",
-            "rotation": 90,
-            "ha": "right",
-            "va": "bottom",
-            "zorder": 1.5,
-        }
-        style["bbox"] = {
-            "facecolor": "#f2f2f2",
-            "edgecolor": "none",
-            "pad": 0.6,
-            "alpha": 0.85,
-        }  # bands stay behind it
-        panel.text(
-            longest, 0.03, "trained up to here", transform=panel.get_xaxis_transform(), **style
+        panel.annotate(
+            f"shaded: trained, up to {longest}",
+            (0, 1),
+            xycoords="axes fraction",
+            xytext=(0, 2.5),
+            textcoords="offset points",
+            fontsize=7.5,
+            color="#666666",
+            annotation_clip=False,
         )
+        panel.set_title(panel.get_title(), fontsize=10, pad=15)
 
 
 def percent_axis(panel: Any) -> None:
@@ -104,31 +108,3 @@ def as_svg(figure: Figure, box: Any = None) -> str:
         )
     svg = text.getvalue()
     return svg[svg.index("<svg") :]
-
-
-def as_panels(figure: Figure, label: str) -> str:
-    """An <svg> element a panel, side by side where there is room and else one under another."""
-    for axes in figure.axes:
-        if len(axes.get_shared_y_axes().get_siblings(axes)) > 1:
-            axes.tick_params(labelleft=True)  # its neighbour may be out of sight
-    figure.draw_without_rendering()  # puts everything into its place,
-    figure.set_layout_engine("none")  # where it stays
-    parts: list[Any] = [*figure.texts, *figure.axes, *figure.legends]
-    boxes = [_box(figure, part) for part in parts]
-    shown = [part for part, box in zip(parts, boxes, strict=True) if box is not None]
-    svgs = []
-    for part, box in zip(parts, boxes, strict=True):
-        if box is not None:
-            for other in shown:
-                other.set_visible(other is part)
-            svgs.append(as_svg(figure, box))
-    for part in shown:
-        part.set_visible(True)
-    return f'<div class="panels" role="img" aria-label="{escape(label)}">{"".join(svgs)}</div>'
-
-
-def _box(figure: Figure, part: Any) -> Any:
-    """Where a part of a figure stands, in inches; None where nothing is drawn."""
-    if not (part.axison if hasattr(part, "axison") else True):
-        return None
-    return part.get_tightbbox().transformed(figure.dpi_scale_trans.inverted()).padded(0.05)
