@@ -101,6 +101,34 @@ def test_the_table_of_the_readme_is_what_was_measured() -> None:
         assert here == f"{100 * cell.mean:.2f}", recipe
 
 
+def test_the_table_of_the_rule_is_what_was_measured() -> None:
+    """Trained up to 10, measured at 20: docs/best.md against the runs in results/first-looks."""
+    arms = (
+        "best",
+        "best-d3",
+        "best-d3-wd02",
+        "best-d3-near1",
+        "best-d4",
+        "best-d4-near1",
+        "best-d4-wd02-near1",
+        "best-d6",
+    )
+    kept = json.loads((ROOT / "results" / "first-looks" / "train-up-to-10.json").read_text())
+    part = BEST.split("## Towards length 500")[1].split("## ")[0]
+    for arm, (_, seeds, *texts) in zip(arms, table_rows(part)[1:], strict=True):
+        runs = [one for one in kept["runs"] if one["path"].startswith(f"{arm}/")]
+        assert seeds == str(len(runs))
+        for name, text in zip(("uniform", "rep:3", "rep:5", "rep:10"), texts, strict=True):
+            scores = [
+                curve["lengths"]["20"]
+                for run in runs
+                for curve in run["evaluations"]
+                if curve["distribution"] == name
+            ]
+            assert len(scores) == len(runs)
+            assert text == f"{100 * fmean(s['right'] / s['examples'] for s in scores):.1f}", arm
+
+
 def test_the_table_of_the_demo_is_what_was_measured() -> None:
     header, *rows = table_rows(DEMO)
     folders = (
