@@ -422,7 +422,7 @@ def test_entmax_is_its_definition_with_hidden_keys_too() -> None:
 
 
 def test_entmax_without_its_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("taskhint.model.normaliser.find_spec", lambda _: None)
+    monkeypatch.setattr("taskhint.system.extras.installed", lambda _: False)
     monkeypatch.setitem(sys.modules, "entmax", None)
     config = replace(MODEL, normaliser=Entmax15())  # recipes can be read without it
     with pytest.raises(UserError, match=r"pip install 'taskhint\[entmax\]'"):

@@ -91,7 +91,7 @@ class Missing(Notes):
 RECIPE = small("sort/successor", log_every=4)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")  # once a process: a kind is registered once
 def own_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("own") / "trackers_of_a_test.py"
     file.write_text(OWN)

@@ -38,7 +38,7 @@ def write_report(directory: Path, out: Path, names: Sequence[str] = ()) -> Path:
     else:
         outside = [one for one in results if not any(_below(one, place) for place in places)]
         rest = summarise(outside) if any(one.curves for one in outside) else []
-    if not findings and not rest:
+    if not findings and not rest and not names:
         raise UserError(
             f"nothing is evaluated below {directory} yet; taskhint evaluate RUN --lengths N,N,…"
         )
