@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from taskhint.sweeps.sweep import sweep as sweep
     from taskhint.system.errors import UserError as UserError
     from taskhint.system.ranks import rank_correlation as rank_correlation
+    from taskhint.system.settings import setting as setting
     from taskhint.tasks import ArrayTask as ArrayTask
     from taskhint.tasks import Copies as Copies
     from taskhint.tasks import Distinct as Distinct
@@ -138,6 +139,7 @@ _NAMES = {
     "taskhint.sweeps.sweep": ("Swept", "sweep"),
     "taskhint.system.errors": ("UserError",),
     "taskhint.system.ranks": ("rank_correlation",),
+    "taskhint.system.settings": ("setting",),
     "taskhint.tasks": (
         "ArrayTask",
         "Copies",

@@ -143,10 +143,10 @@ def test_a_curriculum_that_hides_longer_inputs_is_refused(monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("curriculum", "message"),
     [
-        (lambda: Grow(start=0), "start=0 is too small"),
-        (lambda: Grow(share=0.0), "share=0.0 is not in 0..1"),
+        (lambda: Grow(start=0), "start=0 is not at least 1"),
+        (lambda: Grow(share=0.0), "share=0.0 is not above 0 and at most 1"),
         (lambda: Prime(times=1.0), "times=1.0 is not above 1"),
-        (lambda: Prime(share=2.0), "share=2.0 is not in 0..1"),
+        (lambda: Prime(share=2.0), "share=2.0 is not above 0 and at most 1"),
         (lambda: Primed(EvenLengths(), 0), "lengths need"),
     ],
 )

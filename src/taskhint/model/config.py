@@ -9,20 +9,14 @@ from taskhint.model.normaliser import Normaliser, Softmax
 from taskhint.model.positions import NoPositions, Positions
 from taskhint.model.temperature import Constant, Temperature
 from taskhint.system.errors import UserError
-from taskhint.system.settings import ADDED, Settings
+from taskhint.system.settings import ADDED, Settings, setting
 
 Norm = Literal["before", "after", "none"]
 Activation = Literal["gelu", "relu"]
 NumberFormat = Literal["float64", "float32", "bfloat16", "float16"]
 
 # So that the number of weights can be counted, and refused, before any memory is taken.
-LARGEST = {
-    "width": 1 << 18,
-    "heads": 1 << 18,
-    "depth": 1 << 10,
-    "mlp_width": 1 << 18,
-    "head_width": 1 << 18,
-}
+WIDEST, DEEPEST = 1 << 18, 1 << 10
 
 
 @dataclass(frozen=True)
@@ -40,11 +34,13 @@ class ModelConfig(Settings):
 
     label: ClassVar[str] = "model"
 
-    width: int = 128
-    heads: int = 4
-    depth: int = 2
-    mlp_width: int = 256  # 0: blocks of attention only
-    head_width: int = 0  # 0: width / heads
+    width: int = setting(128, at_least=1, at_most=WIDEST)
+    heads: int = setting(4, at_least=1, at_most=WIDEST)
+    depth: int = setting(2, at_least=1, at_most=DEEPEST)
+    # 0: blocks of attention only
+    mlp_width: int = setting(256, at_least=0, at_most=WIDEST)
+    # 0: width / heads
+    head_width: int = setting(0, at_least=0, at_most=WIDEST)
     activation: Activation = "gelu"
     norm: Norm = "before"
     positions: Positions = NoPositions()
@@ -54,17 +50,6 @@ class ModelConfig(Settings):
     dtype: NumberFormat = "float32"
 
     def __post_init__(self) -> None:
-        for name in ("width", "heads", "depth"):
-            if getattr(self, name) < 1:
-                raise UserError(f"model.{name}={getattr(self, name)} is too small; at least 1")
-        for name in ("mlp_width", "head_width"):
-            if getattr(self, name) < 0:
-                raise UserError(f"model.{name}={getattr(self, name)} is negative")
-        for name, largest in LARGEST.items():
-            if getattr(self, name) > largest:
-                raise UserError(
-                    f"model.{name}={getattr(self, name)} is too large; at most {largest}"
-                )
         if self.head_width == 0 and self.width % self.heads:
             raise UserError(
                 f"model.width={self.width} is not a multiple of model.heads={self.heads}; "

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from taskhint.model.weights import Weight
-from taskhint.system.errors import UserError
-from taskhint.system.settings import Family
+from taskhint.system.settings import Family, setting
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -69,11 +68,7 @@ class Fixed(Temperature):
 
     kind: ClassVar[str] = "fixed"
 
-    times: float = 1.25
-
-    def __post_init__(self) -> None:
-        if not 0.0 < self.times <= 1000.0:
-            raise UserError(f"model.temperature.times={self.times} is not above 0 and up to 1000")
+    times: float = setting(1.25, above=0, at_most=1000)
 
     def factor(self, places: Places) -> Tensor:
         import torch
@@ -163,11 +158,7 @@ class LogN(Temperature):
 
     kind: ClassVar[str] = "log-n"
 
-    train_length: int = 41
-
-    def __post_init__(self) -> None:
-        if self.train_length < 2:
-            raise UserError(f"model.temperature.train_length={self.train_length} is less than 2")
+    train_length: int = setting(41, at_least=2)
 
     def factor(self, places: Places) -> Tensor:
         return ((places.index + 1).log() / math.log(self.train_length)).clamp(min=1.0)

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
-from taskhint.system.errors import UserError
-from taskhint.system.settings import Family
+from taskhint.system.settings import Family, setting
 from taskhint.tasks.lengths import Cut, Lengths, Primed
 
 if TYPE_CHECKING:
@@ -87,14 +86,8 @@ class Grow(Alternate):
 
     kind: ClassVar[str] = "grow"
 
-    start: int = 2
-    share: float = 0.5
-
-    def __post_init__(self) -> None:
-        if self.start < 1:
-            raise UserError(f"curriculum.start={self.start} is too small; at least 1")
-        if not 0.0 < self.share <= 1.0:
-            raise UserError(f"curriculum.share={self.share} is not in 0..1, without 0")
+    start: int = setting(2, at_least=1)
+    share: float = setting(0.5, above=0, at_most=1)
 
     def update(self, recipe: Recipe, step: int) -> Update:
         update = super().update(recipe, step)
@@ -117,14 +110,8 @@ class Prime(Alternate):
 
     kind: ClassVar[str] = "prime"
 
-    times: float = 2.0
-    share: float = 0.001
-
-    def __post_init__(self) -> None:
-        if not 1.0 < self.times <= 1000.0:
-            raise UserError(f"curriculum.times={self.times} is not above 1 and up to 1000")
-        if not 0.0 < self.share <= 1.0:
-            raise UserError(f"curriculum.share={self.share} is not in 0..1, without 0")
+    times: float = setting(2.0, above=1, at_most=1000)
+    share: float = setting(0.001, above=0, at_most=1)
 
     def update(self, recipe: Recipe, step: int) -> Update:
         update = super().update(recipe, step)

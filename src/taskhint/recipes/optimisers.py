@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
-from taskhint.system.errors import UserError
-from taskhint.system.settings import Family
+from taskhint.system.settings import Family, setting
 
 if TYPE_CHECKING:
     import torch
@@ -83,25 +82,15 @@ class Optimiser(Family):
         return TorchStepper(named, self.torch_optimiser(named, learning_rate))
 
 
-def _check(name: str, value: float, low: float, high: float) -> None:
-    if not low <= value <= high:
-        raise UserError(f"optimiser.{name}={value} is not in {low}..{high}")
-
-
 @dataclass(frozen=True)
 class Adam(Optimiser):
     """Adam for every weight, with decoupled weight decay on the matrices."""
 
     kind: ClassVar[str] = "adam"
 
-    beta1: float = 0.9
-    beta2: float = 0.999
-    weight_decay: float = 0.0
-
-    def __post_init__(self) -> None:
-        _check("beta1", self.beta1, 0.0, 1.0)
-        _check("beta2", self.beta2, 0.0, 1.0)
-        _check("weight_decay", self.weight_decay, 0.0, math.inf)
+    beta1: float = setting(0.9, at_least=0, at_most=1)
+    beta2: float = setting(0.999, at_least=0, at_most=1)
+    weight_decay: float = setting(0.0, at_least=0)
 
     def torch_optimiser(
         self, named: Mapping[str, Parameter], learning_rate: float
@@ -134,14 +123,9 @@ class Muon(Optimiser):
 
     kind: ClassVar[str] = "muon"
 
-    momentum: float = 0.9
-    rest_rate: float = 0.01
-    weight_decay: float = 0.1
-
-    def __post_init__(self) -> None:
-        _check("momentum", self.momentum, 0.0, 1.0)
-        _check("rest_rate", self.rest_rate, 0.0, math.inf)
-        _check("weight_decay", self.weight_decay, 0.0, math.inf)
+    momentum: float = setting(0.9, at_least=0, at_most=1)
+    rest_rate: float = setting(0.01, at_least=0)
+    weight_decay: float = setting(0.1, at_least=0)
 
     def torch_optimiser(
         self, named: Mapping[str, Parameter], learning_rate: float

@@ -14,7 +14,7 @@ import re
 import types
 import typing
 from abc import ABCMeta
-from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from taskhint.system.errors import UserError, nearest
 
@@ -36,6 +36,24 @@ class UnknownKindError(UserError):
         self.advice, self.known = advice, known
 
 
+def setting(
+    default: Any,
+    *,
+    at_least: float = -math.inf,
+    above: float | None = None,
+    at_most: float = math.inf,
+) -> Any:
+    """A field that takes numbers of a range alone: `share: float = setting(0.5, above=0,
+    at_most=1)`. A class that derives keeps the range, whatever default it gives.
+    """
+    low = at_least if above is None else above
+    allowed = f"at least {low}" if above is None else f"above {low}"
+    if at_most < math.inf:
+        allowed = f"in {low}..{at_most}" if above is None else f"{allowed} and at most {at_most}"
+    metadata = {"range": (low, above is not None, at_most, allowed)}
+    return dataclasses.field(default=default, metadata=metadata)
+
+
 class _Valid(ABCMeta):
     """Checks every argument before an object is made."""
 
@@ -46,13 +64,16 @@ class _Valid(ABCMeta):
 
 
 class Settings(metaclass=_Valid):
-    """Derive and decorate with @dataclass(frozen=True). Types are checked here, ranges in
-    `__post_init__`.
+    """Derive and decorate with @dataclass(frozen=True). Types are checked here, and ranges that
+    `setting` gives; what is between fields, in a `__post_init__`.
 
     `label` is what error messages put before a field's name.
     """
 
     label: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        """Nothing: so that one that derives can always call that of its base class."""
 
     @classmethod
     def from_older(cls, data: dict[str, Any]) -> dict[str, Any]:
@@ -91,53 +112,77 @@ class Family(Settings):
 
 
 def _register(cls: type[Family]) -> None:
-    kind = cls.kind
+    kind, allowed = cls.kind, "small letters, digits, '-', '_' or '+'"
     if not isinstance(kind, str) or not _KIND.fullmatch(kind):
-        raise UserError(
-            f"class {cls.__name__}: kind {kind!r} must be small letters, digits, '-', '_' or '+'"
-        )
-    before = cls._members.get(kind)
-    if before is not None and (before.__module__, before.__qualname__) != (
-        cls.__module__,
-        cls.__qualname__,
-    ):
-        where = f"{before.__module__}.{before.__qualname__}"
-        raise UserError(
-            f"class {cls.__name__}: the {cls.family} {kind!r} exists already ({where}); choose "
-            "another"
-        )
+        raise UserError(f"class {cls.__name__}: kind {kind!r} must be {allowed}")
+    before, here = cls._members.get(kind, cls), f"{cls.__module__}.{cls.__qualname__}"
+    if (there := f"{before.__module__}.{before.__qualname__}") != here:
+        exists = f"the {cls.family} {kind!r} exists already ({there})"
+        raise UserError(f"class {cls.__name__}: {exists}; choose another")
     cls._members[kind] = cls
 
 
 def _checked(cls: type[Any], given: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
-    """The arguments by name, each as its field's type wants it."""
+    """The arguments by name, each as its field's type and range want it."""
+    plan = _PLANS.get(cls) or _plan(cls)
+    if len(given) > len(plan.names):
+        raise UserError(f"{_name(cls)} takes at most {len(plan.names)} settings, got {len(given)}")
+    values = dict(zip(plan.names, given, strict=False))
+    for name in named:
+        if name not in plan.names:
+            raise UserError(f"{_name(cls)} has no setting {name!r}; {nearest(name, plan.names)}")
+        if name in values:
+            raise UserError(f"{_name(cls)} got {name} twice")
+    values |= named
+    lacking = [name for name in plan.needed if name not in values]
+    if lacking:
+        raise UserError(f"{_name(cls)} lacks {', '.join(lacking)}")
+    prefix = f"{cls.label}." if cls.label else ""
+    for name, value in values.items():
+        values[name] = found = conform(plan.types[name], value, prefix + name)
+        if name in plan.ranges and found is not None:
+            low, without_low, high, allowed = plan.ranges[name]
+            if not low <= found <= high or (without_low and found == low):
+                raise UserError(f"{prefix}{name}={found} is not {allowed}")
+    return values
+
+
+class _Plan(NamedTuple):
+    """What there is to know of a class: its fields, those without a default, types and ranges."""
+
+    names: tuple[str, ...]
+    needed: tuple[str, ...]
+    types: dict[str, Any]
+    ranges: dict[str, tuple[float, bool, float, str]]
+
+
+_PLANS: dict[type[Any], _Plan] = {}
+
+
+def _plan(cls: type[Any]) -> _Plan:
     if "__dataclass_params__" not in cls.__dict__:
         raise UserError(f"class {cls.__name__} needs @dataclass(frozen=True) above it")
     if inspect.isabstract(cls):
         missing = ", ".join(sorted(cls.__abstractmethods__))
         raise UserError(f"class {cls.__name__} lacks {missing}")
-    if getattr(cls, "needs_kind", False) and not hasattr(cls, "kind"):
-        raise UserError(
-            f"class {cls.__name__} names no kind; add to it: "
-            f'kind: ClassVar[str] = "my-{cls.family}"'
-        )
+    if issubclass(cls, Family) and "kind" not in cls.__dict__:
+        inherited = getattr(cls, "kind", None)
+        of_its_own = f" of its own: files would take it for {inherited!r}" if inherited else ""
+        if inherited or cls.needs_kind:
+            raise UserError(
+                f"class {cls.__name__} names no kind{of_its_own}; add to it: "
+                f'kind: ClassVar[str] = "my-{inherited or cls.family}"'
+            )
     fields = [field for field in dataclasses.fields(cls) if field.init]
-    names = [field.name for field in fields]
-    if len(given) > len(names):
-        raise UserError(f"{_name(cls)} takes at most {len(names)} settings, got {len(given)}")
-    values = dict(zip(names, given, strict=False))
-    for name in named:
-        if name not in names:
-            raise UserError(f"{_name(cls)} has no setting {name!r}; {nearest(name, names)}")
-        if name in values:
-            raise UserError(f"{_name(cls)} got {name} twice")
-    values |= named
-    lacking = [f.name for f in fields if f.name not in values and not has_default(f)]
-    if lacking:
-        raise UserError(f"{_name(cls)} lacks {', '.join(lacking)}")
-    wanted = types_of(cls)
-    prefix = f"{cls.label}." if cls.label else ""
-    return {name: conform(wanted[name], value, prefix + name) for name, value in values.items()}
+    ranges = {
+        field.name: field.metadata["range"]
+        for base in reversed(cls.__mro__)
+        for field in base.__dict__.get("__dataclass_fields__", {}).values()
+        if "range" in field.metadata
+    }
+    needed = tuple(field.name for field in fields if not has_default(field))
+    _PLANS[cls] = _Plan(tuple(field.name for field in fields), needed, types_of(cls), ranges)
+    return _PLANS[cls]
 
 
 def _name(cls: type[Any]) -> str:
@@ -151,25 +196,19 @@ def has_default(field: dataclasses.Field[Any]) -> bool:
 
 
 def default_of(field: dataclasses.Field[Any]) -> Any:
-    if field.default is dataclasses.MISSING and field.default_factory is not dataclasses.MISSING:
-        return field.default_factory()
-    return field.default
+    factory = field.default_factory
+    return field.default if factory is dataclasses.MISSING else factory()
 
 
 def types_of(cls: type[Any]) -> dict[str, Any]:
     """The type of every field."""
-    if cls not in _TYPES:  # working them out takes most of the time of reading a recipe
-        _TYPES[cls] = _resolved(cls)
-    return _TYPES[cls]
-
-
-def _resolved(cls: type[Any]) -> dict[str, Any]:
     try:
-        return get_type_hints(cls)
+        if cls not in _TYPES:  # working them out takes most of the time of reading a recipe
+            _TYPES[cls] = get_type_hints(cls)
     except (NameError, TypeError) as error:
-        raise UserError(
-            f"class {cls.__name__}: the type of a field is not known ({error})"
-        ) from None
+        problem = f"the type of a field is not known ({error})"
+        raise UserError(f"class {cls.__name__}: {problem}") from None
+    return _TYPES[cls]
 
 
 def to_json(value: Any, added: bool = True) -> Any:
@@ -202,9 +241,8 @@ def conform(wanted: Any, value: Any, where: str) -> Any:
     if origin is tuple:
         if not isinstance(value, (list, tuple)):
             raise UserError(f"{where} must be a list, got {value!r:.60}")
-        return tuple(
-            conform(get_args(wanted)[0], item, f"{where}[{i}]") for i, item in enumerate(value)
-        )
+        inner = get_args(wanted)[0]
+        return tuple(conform(inner, item, f"{where}[{i}]") for i, item in enumerate(value))
     if origin is dict:
         return _conform_dict(wanted, value, where)
     if isinstance(wanted, type) and dataclasses.is_dataclass(wanted) | issubclass(
@@ -232,9 +270,8 @@ def _conform_dict(wanted: Any, value: Any, where: str) -> dict[Any, Any]:
     for key, item in value.items():
         if key_type is int and isinstance(key, str) and re.fullmatch(r"\d{1,15}", key):
             key = int(key)
-        found[conform_plain(key_type, key, where)] = conform(
-            item_type, item, f"{where}.{key!s:.40}"
-        )
+        name = conform_plain(key_type, key, where)
+        found[name] = conform(item_type, item, f"{where}.{key!s:.40}")
     return found
 
 
@@ -250,9 +287,8 @@ def _build(wanted: type[Any], value: Any, where: str) -> Any:
     known = {field.name: field for field in dataclasses.fields(member)}
     for name in fields:
         if name not in known:
-            raise UserError(
-                f"{where} has an unknown key {name!r:.60}; {nearest(str(name), known)}"
-            )
+            near = nearest(str(name), known)
+            raise UserError(f"{where} has an unknown key {name!r:.60}; {near}")
     # A field with a default may be missing: files written before it existed stay readable.
     missing = [name for name, f in known.items() if name not in fields and not has_default(f)]
     if missing:
@@ -272,25 +308,23 @@ def find_member(family: type[Family], value: Any, where: str) -> tuple[type[Any]
         fields = {"kind": family.unwritten, **fields}
     kind = fields.get("kind")
     if not isinstance(kind, str):
-        raise UserError(
-            f"{where} must be an object with a 'kind', one of: {', '.join(family.kinds())}"
-        )
-    return find_kind(family, kind, where), {
-        name: item for name, item in fields.items() if name != "kind"
-    }
+        known = ", ".join(family.kinds())
+        raise UserError(f"{where} must be an object with a 'kind', one of: {known}")
+    rest = {name: item for name, item in fields.items() if name != "kind"}
+    return find_kind(family, kind, where), rest
 
 
 def find_kind(family: type[Family], kind: str, where: str) -> type[Any]:
     """The member of that kind; it may be meant by a class further down the family."""
-    kinds = {name: member for name, member in family.kinds().items() if issubclass(member, family)}
-    if kind not in kinds:
-        near = nearest(kind, kinds)
-        first, last = (f"{near} ", "") if near.endswith("?") else ("", f"; {near}")
-        own = "if it is your own, add --import FILE_OR_MODULE"
-        raise UnknownKindError(
-            f"{where}={kind!s:.60} is not a known {family.family}; {first}{own}", last
-        )
-    return kinds[kind]
+    found = family._members.get(kind) or family.kinds().get(kind)
+    if found is not None and issubclass(found, family):
+        return found
+    near = nearest(kind, [name for name, one in family.kinds().items() if issubclass(one, family)])
+    first, last = (f"{near} ", "") if near.endswith("?") else ("", f"; {near}")
+    own = "if it is your own, add --import FILE_OR_MODULE"
+    raise UnknownKindError(
+        f"{where}={kind!s:.60} is not a known {family.family}; {first}{own}", last
+    )
 
 
 def conform_plain(wanted: Any, value: Any, where: str) -> Any:
@@ -300,9 +334,7 @@ def conform_plain(wanted: Any, value: Any, where: str) -> Any:
             raise UserError(f"{where}={value!s:.60} is not known; {nearest(str(value), options)}")
         return value
     if wanted not in PLAIN:
-        allowed = (
-            "int, float, bool, str, a Literal, a tuple of one of them, or another settings class"
-        )
+        allowed = "int, float, bool, str, a Literal, a tuple of one of them, or settings"
         raise UserError(f"{where}: a setting of type {wanted} is not possible; allowed: {allowed}")
     if wanted in (int, float) and type(value).__module__ == "numpy":
         value = value.item()

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from taskhint.system.errors import UserError
+from taskhint.system.settings import setting
 from taskhint.tasks.arrays import ArrayTask
 from taskhint.tasks.lengths import EvenLengths, Lengths
 from taskhint.tasks.random_bits import Ints, RandomBits
@@ -101,11 +102,7 @@ class AdditionTask(Arithmetic):
         "carries": {"carries": 1.0},
     }
 
-    carries: float = 0.1
-
-    def __post_init__(self) -> None:
-        if not 0.0 <= self.carries <= 1.0:
-            raise UserError(f"carries={self.carries} is not in 0..1")
+    carries: float = setting(0.1, at_least=0, at_most=1)
 
     def draw(self, bits: RandomBits, length: int) -> Ints:
         first, second = bits.integers(10, length), bits.integers(10, length)

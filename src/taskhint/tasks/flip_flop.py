@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from taskhint.system.errors import UserError
+from taskhint.system.settings import setting
 from taskhint.tasks.arrays import ArrayTask
 from taskhint.tasks.lengths import EvenLengths, Lengths
 from taskhint.tasks.random_bits import Ints, RandomBits
@@ -44,11 +45,7 @@ class FlipFlop(ArrayTask):
     )
 
     lengths: Lengths = field(default_factory=EvenLengths)
-    ignored: float = 0.8
-
-    def __post_init__(self) -> None:
-        if not 0.0 <= self.ignored <= 1.0:
-            raise UserError(f"ignored={self.ignored} is not in 0..1")
+    ignored: float = setting(0.8, at_least=0, at_most=1)
 
     @property
     def vocab(self) -> Vocab:

@@ -12,7 +12,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from taskhint.system.errors import UserError
+from taskhint.system.settings import setting
 from taskhint.tasks.lengths import Lengths, Skewed
 from taskhint.tasks.random_bits import Ints, RandomBits
 from taskhint.tasks.steps import Step
@@ -33,11 +33,7 @@ class DigitTask(Task):
     length_is: ClassVar[str] = "digits"
 
     lengths: Lengths = field(default_factory=paper_lengths)
-    nines: float = 0.1
-
-    def __post_init__(self) -> None:
-        if not 0.0 <= self.nines <= 1.0:
-            raise UserError(f"nines={self.nines} is not in 0..1")
+    nines: float = setting(0.1, at_least=0, at_most=1)
 
     @property
     def vocab(self) -> Vocab:

@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from taskhint.system.errors import UserError
-from taskhint.system.settings import Family
+from taskhint.system.settings import Family, setting
 from taskhint.tasks.lengths import MAX_LENGTH
 from taskhint.tasks.random_bits import Ints, RandomBits
 
@@ -43,14 +43,9 @@ class Mixture(Inputs):
 
     kind: ClassVar[str] = "mixture"
 
-    repetition: float = 0.1
+    repetition: float = setting(0.1, at_least=0, at_most=1)
     pool: Literal["half", "any"] = "half"
-    near: float = 0.0
-
-    def __post_init__(self) -> None:
-        for name in ("repetition", "near"):
-            if not 0.0 <= getattr(self, name) <= 1.0:
-                raise UserError(f"{name}={getattr(self, name)} is not in 0..1")
+    near: float = setting(0.0, at_least=0, at_most=1)
 
     def draw(self, bits: RandomBits, symbols: int, n: int) -> Ints:
         repeated = bits.chance(self.repetition)
@@ -91,11 +86,7 @@ class Copies(Inputs):
 
     kind: ClassVar[str] = "copies"
 
-    each: int = 3
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.each <= MAX_LENGTH:
-            raise UserError(f"rep:{self.each} is not in 1..{MAX_LENGTH}")
+    each: int = setting(3, at_least=1, at_most=MAX_LENGTH)
 
     def draw(self, bits: RandomBits, symbols: int, n: int) -> Ints:
         distinct = min(n // self.each, symbols)
@@ -133,11 +124,7 @@ class DistinctNear(Inputs):
 
     kind: ClassVar[str] = "distinct-near"
 
-    near: float = 0.5
-
-    def __post_init__(self) -> None:
-        if not 0.0 <= self.near <= 1.0:
-            raise UserError(f"near={self.near} is not in 0..1")
+    near: float = setting(0.5, at_least=0, at_most=1)
 
     def draw(self, bits: RandomBits, symbols: int, n: int) -> Ints:
         if n > symbols:
@@ -161,14 +148,8 @@ class Restricted(Inputs):
 
     kind: ClassVar[str] = "restricted"
 
-    of: int = 100
-    share: float = 1.0
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.of <= MAX_LENGTH:
-            raise UserError(f"inputs.of={self.of} is not in 1..{MAX_LENGTH}")
-        if not 0.0 <= self.share <= 1.0:
-            raise UserError(f"inputs.share={self.share} is not in 0..1")
+    of: int = setting(100, at_least=1, at_most=MAX_LENGTH)
+    share: float = setting(1.0, at_least=0, at_most=1)
 
     def draw(self, bits: RandomBits, symbols: int, n: int) -> Ints:
         restricted = bits.chance(self.share)

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from taskhint.system.errors import UserError
-from taskhint.system.settings import Family
+from taskhint.system.settings import Family, setting
 from taskhint.tasks.random_bits import Ints, RandomBits
 
 MAX_LENGTH = 1 << 20
@@ -57,7 +57,7 @@ class Skewed(Lengths):
     shortest: int
     short: int
     longest: int
-    short_share: float = 0.8
+    short_share: float = setting(0.8, at_least=0, at_most=1)
 
     def __post_init__(self) -> None:
         if not 1 <= self.shortest <= self.short <= self.longest <= MAX_LENGTH:
@@ -65,8 +65,6 @@ class Skewed(Lengths):
                 f"lengths need 1 <= shortest <= short <= longest <= {MAX_LENGTH}, "
                 f"got {self.shortest}, {self.short}, {self.longest}"
             )
-        if not 0.0 <= self.short_share <= 1.0:
-            raise UserError(f"lengths.short_share={self.short_share} is not in 0..1")
 
     def shares(self) -> dict[int, float]:
         short, long = self.short - self.shortest + 1, self.longest - self.short
@@ -142,12 +140,10 @@ class Primed(Lengths):
 
     of: Lengths
     length: int
-    share: float = 0.01
+    share: float = setting(0.01, at_least=0, at_most=1)
 
     def __post_init__(self) -> None:
         _check_range(1, self.length)
-        if not 0.0 <= self.share <= 1.0:
-            raise UserError(f"lengths.share={self.share} is not in 0..1")
 
     def shares(self) -> dict[int, float]:
         shares = {n: (1.0 - self.share) * share for n, share in self.of.shares().items()}

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from taskhint.system.errors import UserError
+from taskhint.system.settings import setting
 from taskhint.tasks.arrays import ArrayTask
 from taskhint.tasks.lengths import EvenLengths, Lengths
 from taskhint.tasks.random_bits import Ints, RandomBits
@@ -41,13 +42,8 @@ class Recall(ArrayTask, SymbolTask):
 
     lengths: Lengths = field(default_factory=EvenLengths)
     symbols: int = 200
-    queries: int = 1
+    queries: int = setting(1, at_least=1, at_most=MAX_QUERIES)
     asked: Literal["any", "first"] = "any"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 1 <= self.queries <= MAX_QUERIES:
-            raise UserError(f"queries={self.queries} is not in 1..{MAX_QUERIES}")
 
     @property
     def keys(self) -> int:

@@ -12,6 +12,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from taskhint.system.errors import UserError
+from taskhint.system.settings import setting
 from taskhint.tasks.inputs import Inputs, Mixture, Restricted
 from taskhint.tasks.lengths import MAX_LENGTH
 from taskhint.tasks.random_bits import Ints, RandomBits
@@ -192,12 +193,7 @@ class Count(SymbolTask):
     hint_for: ClassVar[str] = "sort"
     about: ClassVar[str] = "a sequence of two symbols ⊥ -> the rarer one, or NONE if they tie"
 
-    largest_gap: int = 5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 1 <= self.largest_gap <= MAX_LENGTH:
-            raise UserError(f"largest_gap={self.largest_gap} is not in 1..{MAX_LENGTH}")
+    largest_gap: int = setting(5, at_least=1, at_most=MAX_LENGTH)
 
     def make(self, bits: RandomBits, length: int) -> Examples:
         pair = bits.distinct(self.symbols, 2)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from taskhint.system.errors import UserError
-from taskhint.system.settings import Family
+from taskhint.system.settings import Family, setting
 from taskhint.tasks.inputs import UNIFORM, Inputs, inputs_for_test
 from taskhint.tasks.lengths import Lengths, Skewed
 from taskhint.tasks.random_bits import Ints, RandomBits
@@ -286,11 +286,7 @@ class SymbolTask(Task):
     """
 
     lengths: Lengths = field(default_factory=paper_lengths)
-    symbols: int = 100
-
-    def __post_init__(self) -> None:
-        if not 2 <= self.symbols <= MAX_SYMBOLS:
-            raise UserError(f"symbols={self.symbols} is not in 2..{MAX_SYMBOLS}")
+    symbols: int = setting(100, at_least=2, at_most=MAX_SYMBOLS)
 
     @property
     def vocab(self) -> Vocab:

@@ -11,6 +11,7 @@ from taskhint.model.positions import scheme
 from taskhint.model.positions.scheme import PositionHooks, Positions
 from taskhint.model.weights import Weight
 from taskhint.system.errors import UserError
+from taskhint.system.settings import setting
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -28,13 +29,7 @@ class Learned(Positions):
 
     kind: ClassVar[str] = "learned"
 
-    max_positions: int = 512
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.max_positions <= LARGEST_TABLE:
-            raise UserError(
-                f"model.positions.max_positions={self.max_positions} is not in 1..{LARGEST_TABLE}"
-            )
+    max_positions: int = setting(512, at_least=1, at_most=LARGEST_TABLE)
 
     def weights(self, model: ModelConfig) -> dict[str, Weight]:
         return {"table.weight": Weight((self.max_positions, model.width), std=TABLE_SIZE)}

@@ -15,6 +15,7 @@ from taskhint.model.positions.absolute import LARGEST_TABLE, Learned
 from taskhint.model.positions.drawn import Inner
 from taskhint.model.positions.scheme import Positions
 from taskhint.system.errors import UserError
+from taskhint.system.settings import setting
 from taskhint.tasks.random_bits import Ints, RandomBits
 
 if TYPE_CHECKING:
@@ -35,11 +36,7 @@ class Coupling(Inner):
     reads_tokens: ClassVar[bool] = True
 
     scheme: Positions = field(default_factory=partial(Learned, 512))
-    span: int = 255
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.span <= LARGEST_TABLE:
-            raise UserError(f"model.positions.span={self.span} is not in 1..{LARGEST_TABLE}")
+    span: int = setting(255, at_least=1, at_most=LARGEST_TABLE)
 
     def check(self, model: ModelConfig) -> None:
         super().check(model)

@@ -14,6 +14,7 @@ from taskhint.model.positions.rotary import Rope
 from taskhint.model.positions.scheme import PositionHooks, Positions
 from taskhint.model.weights import Weight
 from taskhint.system.errors import UserError
+from taskhint.system.settings import setting
 from taskhint.tasks.random_bits import Ints, RandomBits
 
 if TYPE_CHECKING:
@@ -78,11 +79,7 @@ class Randomised(Inner):
     reads_sequence: ClassVar[bool] = True
 
     scheme: Positions = field(default_factory=Rope)
-    span: int = 2048
-
-    def __post_init__(self) -> None:
-        if not 2 <= self.span <= LARGEST_SPAN:
-            raise UserError(f"model.positions.span={self.span} is not in 2..{LARGEST_SPAN}")
+    span: int = setting(2048, at_least=2, at_most=LARGEST_SPAN)
 
     def draw(self, bits: RandomBits, length: int) -> Ints:
         self._check_room(length)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 from taskhint.model.positions.scheme import PositionHooks, Positions
 from taskhint.model.weights import Weight
 from taskhint.system.errors import UserError
+from taskhint.system.settings import setting
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -123,11 +124,7 @@ class Fire(Positions):
 
     kind: ClassVar[str] = "fire"
 
-    threshold: float = 512.0
-
-    def __post_init__(self) -> None:
-        if self.threshold <= 0.0:
-            raise UserError(f"model.positions.threshold={self.threshold} is not above 0")
+    threshold: float = setting(512.0, above=0)
 
     def block_weights(self, model: ModelConfig) -> dict[str, Weight]:
         return {

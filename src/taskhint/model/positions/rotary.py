@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from taskhint.model.positions.scheme import Positions
 from taskhint.system.errors import UserError
+from taskhint.system.settings import setting
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -29,11 +30,7 @@ class Rope(Positions):
 
     kind: ClassVar[str] = "rope"
 
-    base: float = 10_000.0
-
-    def __post_init__(self) -> None:
-        if self.base <= 1.0:
-            raise UserError(f"model.positions.base={self.base} is not above 1")
+    base: float = setting(10_000.0, above=1)
 
     def check(self, model: ModelConfig) -> None:
         if model.each_head % 2:
