@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -15,11 +16,15 @@ from taskhint.experiments import EXPERIMENTS
 from taskhint.experiments.arm import Arm
 from taskhint.experiments.experiment import Experiment
 from taskhint.experiments.findings import find_all
-from taskhint.model.temperature import Fixed
+from taskhint.experiments.ours import desk_best
+from taskhint.experiments.ours.desk_best import Setting
+from taskhint.model.temperature import Fixed, LogVisible
 from taskhint.recipes import find_recipe, recipe_names
+from taskhint.recipes.optimisers import Muon
 from taskhint.recipes.recipe import Hint, Recipe
 from taskhint.report.experiment_page import finding_text
 from taskhint.runs.run import new_decoder
+from taskhint.sweeps.choice import Candidate, Choice, Signals, load_choice
 from taskhint.system.errors import UserError
 from taskhint.tasks import Copy, Restricted, Restriction, Sort, Successor
 from taskhint.tasks.check import check_task
@@ -29,6 +34,8 @@ from taskhint.training.loop import batch_for, train
 from tests.conftest import small
 from tests.experiments.test_reproduce import write_run
 from tests.reference import padded_logits
+from tools import choose_desk
+from tools.rank_signals import key
 
 DESK = {name: one for name, one in EXPERIMENTS.items() if one.scales == ("desk",)}
 ARMS = {arm.name: arm for one in DESK.values() for arm in one.arms}
@@ -49,17 +56,22 @@ def test_no_arm_sees_longer_inputs_without_saying_so(arm: Arm) -> None:
     recipe = arm.at("desk")
     seen = longest_seen(recipe)
     assert seen["sort"] == 20
-    assert recipe.beyond == (40 if max(seen.values()) == 40 else None)
-    assert max(seen.values()) in (20, 40)
-    assert ("≤ 40" in arm.label) == (recipe.beyond == 40)
+    longest = max(seen.values())
+    assert recipe.beyond == (longest if longest > 20 else None)
+    said = re.search(r"≤ (\d+)", arm.label)
+    assert longest == (int(said[1]) if said else 20)
 
 
-def test_arms_have_desk_width_and_equal_updates() -> None:
+def test_arms_are_wide_for_their_alphabet_and_have_equal_updates() -> None:
     for arm in ARMS.values():
         recipe = arm.at("desk")
-        assert (recipe.model.width, recipe.task.symbols) == (256, 100)  # type: ignore[attr-defined]
-        times = {"half": 0.5, "twice": 2.0}.get(arm.label.partition(" the updates")[0].split()[-1])
-        assert recipe.steps == 6000 * (times if "the updates" in arm.label and times else 1)
+        size = (recipe.model.width, recipe.task.vocab.symbols)
+        assert size == ((256, 100) if arm.name.endswith("-wide") else (128, 32))
+        assert {task.vocab.symbols for task in recipe.tasks} == {size[1]}
+        said = re.search(r"(half|twice) the updates|([\d,]+) updates", arm.label)
+        times = {"half": 3000, "twice": 12000}
+        steps = 6000 if not said else times[said[1]] if said[1] else int(said[2].replace(",", ""))
+        assert recipe.steps == steps
     assert {len({arm.name for arm in one.arms}) == len(one.arms) for one in DESK.values()} == {
         True
     }
@@ -75,16 +87,18 @@ def test_arms_train(name: str, tmp_path: Path) -> None:
     assert train(tiny, tmp_path / "run").checkpoint.step == 2
 
 
-def test_every_named_recipe_of_the_paper_has_a_desk_scale() -> None:
+def test_desk_scale_is_pocket_scale_on_fewer_symbols_for_twice_the_updates() -> None:
     for name in recipe_names():
-        if name.partition("/")[0] in ("sort", "increment") and not name.endswith(
-            ("grow", "prime")
-        ):
+        family = name.partition("/")[0]
+        if family in ("sort", "increment") and not name.endswith(("grow", "prime")):
             desk, pocket = find_recipe(name, "desk"), find_recipe(name)
-            assert (desk.scale, desk.model.width) == ("desk", 256)
-            assert desk.change(scale="pocket", model=pocket.model).with_steps(
-                pocket.steps
-            ) == pocket.change(model=pocket.model)
+            assert desk.scale == "desk"
+            assert desk.steps == pocket.steps * (1 if "best" in name and family == "sort" else 2)
+            assert {task.vocab.symbols for task in desk.tasks} == {32 if family == "sort" else 10}
+            assert desk.model == pocket.model
+            assert desk.model.width >= 3 * desk.task.vocab.size
+            others = ("scale", "steps", "warmup_steps", "symbols")
+            assert all(key.endswith(others) for key in desk.differences(pocket))
 
 
 def test_a_fixed_factor_multiplies_every_logit() -> None:
@@ -170,3 +184,78 @@ def test_a_curriculum_still_has_to_say_so_itself() -> None:
     with pytest.raises(UserError, match="must say so"):
         recipe._check_longest(20, 40)
     assert replace(Sort(), lengths=EvenLengths(2, 40)).lengths.max_length == 40
+
+
+CHOSEN = {
+    "no hint": Setting(decay=0.0),
+    "successor": Setting(decay=0.03, turns=3),
+    "tempered": Setting(rate=0.04),
+    "successor, tempered": Setting(),
+}
+
+
+def test_each_arm_at_its_best_has_the_settings_that_were_chosen_for_it() -> None:
+    (experiment,) = desk_best.experiments(CHOSEN)
+    found = {}
+    for arm in experiment.arms:
+        recipe = arm.at("desk")
+        assert isinstance(recipe.optimiser, Muon)
+        hinted = bool(recipe.hints)
+        tempered = recipe.model.temperature == LogVisible()
+        found[arm.label] = (
+            *(recipe.optimiser.weight_decay, recipe.learning_rate, recipe.main_share()),
+            *(recipe.steps, hinted, tempered),
+        )
+    assert found == {
+        "no hint": (0.0, 0.02, 1.0, 6000, False, False),
+        "successor": (0.03, 0.02, 0.75, 6000, True, False),
+        "tempered": (0.1, 0.04, 1.0, 6000, False, True),
+        "successor, tempered": (0.1, 0.02, 0.5, 6000, True, True),
+        "no hint, 4,500 updates": (0.0, 0.02, 1.0, 4500, False, False),
+        "tempered, 3,000 updates": (0.1, 0.04, 1.0, 3000, False, True),
+    }
+    assert desk_best.experiments({"no hint": Setting()}) == ()
+
+
+def ranked(inside: dict[str, float]) -> Choice:
+    """A choice as `taskhint choose` would make it of these accuracies."""
+    recipe = find_recipe("sort/standard", "desk")
+    candidates = [
+        Candidate(label, recipe, {100: Signals(accuracy, accuracy, 10, 1000)})
+        for label, accuracy in inside.items()
+    ]
+    best_first = sorted(candidates, key=lambda one: -one.inside.mean)
+    return Choice(10, tuple(range(11, 21)), "uniform", tuple(best_first))
+
+
+def test_the_rule_decides_what_the_arms_have() -> None:
+    every = dict.fromkeys(choose_desk.with_decays(), 0.5)
+    better = "no hint: decay 0.3, rate 0.02"
+    first = choose_desk.chosen_by(ranked({**every, better: 0.6}))
+    assert set(first) == set(desk_best.ARMS) and first["no hint"] == Setting(decay=0.3)
+    around = choose_desk.around(first)
+    assert {label for label in around if label.startswith("no hint")} == {
+        f"no hint: decay 0.3, rate {rate}" for rate in (0.01, 0.02, 0.04)
+    }
+    share = "successor: decay 0, rate 0.02, share 1/8"
+    assert share in around
+    last = choose_desk.chosen_by(ranked({**every, better: 0.6, share: 0.7, "count": 0.9}))
+    assert last["successor"] == Setting(decay=0.0, turns=7)
+    recipe = desk_best.recipe_of("successor", last["successor"])
+    assert (recipe.main_updates, recipe.main_share()) == (7, 7 / 8)
+
+
+def test_what_is_chosen_is_what_the_committed_ranking_says() -> None:
+    ranking = choose_desk.RESULTS / "desk.json"
+    assert ranking.exists() == desk_best.BEST.exists()
+    if ranking.exists():
+        assert desk_best.read_chosen() == choose_desk.chosen_by(load_choice(ranking))
+
+
+def test_other_arms_are_ranked_once_and_none_twice() -> None:
+    known = choose_desk.recipes_of(choose_desk.with_decays())
+    others = choose_desk.other_arms(known)
+    assert {"count", "fill", "all hints", "logits × 1.25", "RoPE"} <= set(others)
+    assert not {"no hint", "successor", "tempered"} & set(others)
+    keys = [key(recipe) for recipe in (*known.values(), *others.values())]
+    assert len(set(keys)) == len(keys)

@@ -39,7 +39,7 @@ def add_scale(parser: Parser) -> None:
     parser.add_argument(
         "--scale",
         default="pocket",
-        help="pocket (two cores, default), desk (twice as wide, hours) or paper (its settings)",
+        help="pocket (two cores, default), desk (fewer symbols, hours) or paper (its settings)",
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from taskhint.experiments import field
 from taskhint.experiments.experiment import Experiment
-from taskhint.experiments.ours import best, desk, hints, peers
+from taskhint.experiments.ours import best, desk, desk_best, hints, peers
 from taskhint.experiments.paper import increment, sort
 from taskhint.system.errors import UserError, nearest
 from taskhint.system.plugins import imported_modules
@@ -18,6 +18,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         *hints.EXPERIMENTS,
         *peers.EXPERIMENTS,
         *desk.EXPERIMENTS,
+        *desk_best.EXPERIMENTS,
         *field.EXPERIMENTS,
     )
 }

@@ -9,8 +9,8 @@ from taskhint.recipes.recipe import Recipe, Scale
 from taskhint.system.settings import Settings
 from taskhint.tasks import Task
 
-TaskMaker = Callable[[], Task]  # tasks are made when a recipe is, not when modules are imported
-DESK_MODEL = {"width": 256, "heads": 8, "mlp_width": 512}
+TaskMaker = Callable[..., Task]  # tasks are made when a recipe is, not when modules are imported
+DESK_TIMES = 2  # as many updates as at pocket scale
 
 
 @dataclass(frozen=True)

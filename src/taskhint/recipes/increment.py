@@ -1,6 +1,8 @@
 """Recipes for incrementing a number.
 
-taskhint train increment/tempered --out runs/tempered
+    taskhint train increment/tempered --out runs/tempered
+
+Ten digits fit any width: desk scale is pocket scale with twice the updates.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from functools import partial
 from taskhint.model.config import ModelConfig
 from taskhint.model.positions import Mirror
 from taskhint.model.temperature import Constant, LogVisible, Temperature
-from taskhint.recipes.entry import DESK_MODEL, Entry, TaskMaker
+from taskhint.recipes.entry import DESK_TIMES, Entry, TaskMaker
 from taskhint.recipes.optimisers import Adam, Muon
 from taskhint.recipes.recipe import Hint, Recipe, Scale
 from taskhint.tasks import Carry, Increment
@@ -58,7 +60,7 @@ def recipe(
         warmup_steps=POCKET_UPDATES // 20,
         dataset_size=PAPER_DATASET,
     )
-    return pocket if scale == "pocket" else pocket.change(**DESK_MODEL)
+    return pocket if scale == "pocket" else pocket.with_steps(DESK_TIMES * POCKET_UPDATES)
 
 
 def best(scale: Scale) -> Recipe:

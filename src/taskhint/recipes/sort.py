@@ -2,8 +2,9 @@
 
     taskhint train sort/tempered --out runs/tempered
 
-Pocket scale: a decoder of 0.3M parameters for two cores. Desk scale: the same at twice the width
-and for twice the updates, so that the bases of 100 symbols fit at right angles, as in the paper.
+Pocket scale: a decoder of 0.3M parameters for two cores. Desk scale: the same on 32 symbols and
+for twice the updates. The width is then four times the alphabet, so that the bases of the symbols
+and of a hint's head fit at right angles, as in the paper.
 Paper scale: exactly the paper's settings, where it gives any. Its warm-up of "10 epochs" is longer
 than the whole training for every dataset but that of 1M examples, so paper scale warms up over ten
 epochs of that one: 9,766 updates. At every scale a hinted recipe makes as many updates in all as a
@@ -17,13 +18,14 @@ from functools import partial
 
 from taskhint.model.config import ModelConfig
 from taskhint.model.temperature import Constant, LogVisible, Temperature
-from taskhint.recipes.entry import DESK_MODEL, Entry, TaskMaker
+from taskhint.recipes.entry import DESK_TIMES, Entry, TaskMaker
 from taskhint.recipes.optimisers import Adam, Muon
 from taskhint.recipes.recipe import Hint, Recipe, Scale
 from taskhint.tasks import Count, Fill, Mixture, Sort, Successor
 
 POCKET_UPDATES = 3000
-DESK_UPDATES = 6_000
+DESK_UPDATES = DESK_TIMES * POCKET_UPDATES
+SYMBOLS: dict[Scale, int] = {"pocket": 100, "desk": 32, "paper": 100}
 BEST_UPDATES = 6_000
 PAPER_DATASET = 160_000_000
 PAPER_UPDATES = 100_000
@@ -41,12 +43,14 @@ def recipe(
     hints: tuple[TaskMaker, ...] = (),
     temperature: Temperature = Constant(),
 ) -> Recipe:
+    sort = Sort(symbols=SYMBOLS[scale])
+    auxiliary = tuple(Hint(make(symbols=SYMBOLS[scale])) for make in hints)
     if scale == "paper":
         return Recipe(
             name=name,
             scale=scale,
-            task=Sort(),
-            hints=tuple(Hint(make()) for make in hints),
+            task=sort,
+            hints=auxiliary,
             model=ModelConfig(
                 width=1024, heads=16, depth=2, mlp_width=2048, temperature=temperature
             ),
@@ -60,8 +64,8 @@ def recipe(
     pocket = Recipe(
         name=name,
         scale=scale,
-        task=Sort(),
-        hints=tuple(Hint(make()) for make in hints),
+        task=sort,
+        hints=auxiliary,
         model=ModelConfig(temperature=temperature),
         optimiser=Muon(),
         learning_rate=2e-2,
@@ -70,7 +74,7 @@ def recipe(
         warmup_steps=POCKET_UPDATES // 20,
         dataset_size=PAPER_DATASET,
     )
-    return pocket if scale == "pocket" else pocket.change(steps=DESK_UPDATES, **DESK_MODEL)
+    return pocket if scale == "pocket" else pocket.with_steps(DESK_UPDATES)
 
 
 def best(scale: Scale, *, name: str, hints: tuple[TaskMaker, ...] = ()) -> Recipe:
@@ -78,7 +82,8 @@ def best(scale: Scale, *, name: str, hints: tuple[TaskMaker, ...] = ()) -> Recip
     those of usual length.
     """
     base = recipe(scale, name=name, hints=hints, temperature=LogVisible())
-    base = replace(base, task=Sort(inputs=RICH), model=replace(base.model, qk_norm=True))
+    sort = Sort(symbols=SYMBOLS[scale], inputs=RICH)
+    base = replace(base, task=sort, model=replace(base.model, qk_norm=True))
     return base if scale == "paper" else base.with_steps(BEST_UPDATES)
 
 

@@ -1,18 +1,18 @@
-"""The hint at desk scale: width 256 for 100 symbols, so that the bases of the symbols and of each
+"""The hint at desk scale: 32 symbols at width 128, so that the bases of the symbols and of a
 hint's head fit at right angles, as in the paper.
 
-    taskhint reproduce desk-hint-decay desk-hint --scale desk --seeds 5 --out desk
+    taskhint reproduce desk-hint-decay desk-sharpness --scale desk --seeds 5 --out desk
 
 All arms have the settings of `sort/standard` at desk scale but for what their label says. 6,000
 updates are those of all tasks together. A hinted arm is compared at equal total updates, and at
-equal main-task updates: with a plain arm of half as many, and itself for twice as many.
+equal main-task updates: with a plain arm of half as many. desk-hint-best, where each arm has the
+settings that suit it, is in desk_best.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from taskhint.experiments.arm import Arm
@@ -20,18 +20,20 @@ from taskhint.experiments.claims import AtLeast, AtMost, Better, Claim, NotBette
 from taskhint.experiments.experiment import Experiment, Panel
 from taskhint.experiments.quantity import ACCURACY, MECHANISMS
 from taskhint.model.positions import Rope
-from taskhint.model.temperature import Constant, Fixed, LogVisible
+from taskhint.model.temperature import Fixed, LogVisible
 from taskhint.recipes import find_recipe
 from taskhint.recipes.optimisers import Muon
 from taskhint.recipes.recipe import Hint
-from taskhint.recipes.sort import DESK_UPDATES, RICH
+from taskhint.recipes.sort import DESK_UPDATES, SYMBOLS
 from taskhint.tasks import Copy, Restricted, Restriction, Sort, Successor
 from taskhint.tasks.lengths import EvenLengths
 
 LENGTHS = (10, 20, 30, 50, 70, 100)
 COMPARED_AT = (50, 70, 100)
 DECAY = 0.1
+FACTORS = (1.25, 1.5, 2.0)
 TWICE_AS_LONG = 40
+DESK_SYMBOLS = SYMBOLS["desk"]
 RECIPES = {
     "no hint": "sort/standard",
     "successor": "sort/successor",
@@ -44,21 +46,9 @@ AMOUNTS = {
     1.0: ("", ""),
     2.0: (", twice the updates", "-x2"),
 }
-INSIDE = tuple(map(Panel, MECHANISMS))
-
-# Processor seconds of one update, over 20 updates on one busy core of an EPYC: by the name of the
-# recipe, and for others as for plain training.
-SECONDS = {
-    "sort/successor": 0.19,
-    "sort/count": 0.18,
-    "sort/all-hints": 0.18,
-    "sort/successor-longer": 0.24,
-    "sort/copy": 0.26,
-    "sort/copy-longer": 0.39,
-    "sort/successor-longer-rope": 0.30,
-}
-PLAIN_SECONDS = 0.21
-ROPE_TAKES = 1.2  # times as long
+PANELS = (Panel(ACCURACY), *map(Panel, MECHANISMS))
+WIDE = {"width": 256, "heads": 8, "mlp_width": 512}
+WIDE_SYMBOLS = 100
 
 
 def desk(hint: str, amount: float = 1.0, label: str = "", what: str = "", **changes: Any) -> Arm:
@@ -75,171 +65,146 @@ def desk(hint: str, amount: float = 1.0, label: str = "", what: str = "", **chan
     return Arm((label or hint) + words, recipe.with_steps(steps), name)
 
 
-def cost(arms: Iterable[Arm]) -> str:
-    """The text on core minutes, from SECONDS."""
-    each = []
-    for arm in arms:
-        recipe = arm.at("desk")
-        seconds = SECONDS.get(recipe.name, PLAIN_SECONDS)
-        if isinstance(recipe.model.positions, Rope) and "rope" not in recipe.name:
-            seconds *= ROPE_TAKES
-        each.append(f"{arm.label}: {recipe.steps * seconds / 60:.0f}")
-    return f"Estimated core minutes of one seed – {'; '.join(each)}."
-
-
-def experiment(
-    name: str,
-    question: str,
-    arms: Sequence[Arm],
-    claims: Iterable[Claim],
-    note: str = "",
-    more: tuple[Panel, ...] = (),
-) -> Experiment:
-    return Experiment(
-        name=name,
-        question=question,
-        arms=arms,
-        panels=(Panel(ACCURACY), *more),
-        lengths=LENGTHS,
-        claims=tuple(claims),
-        note=" ".join(filter(None, (note, cost(arms)))),
-    )
-
-
-def better(arm: Arm, *others: Arm) -> list[Claim]:
-    return [Better(arm, other, length) for other in others for length in COMPARED_AT]
-
-
-def regime(name: str, question: str, decay: float, tempered: bool) -> Experiment:
-    """Every hint against none: at equal total updates, and at equal main-task updates."""
-    temperature = LogVisible() if tempered else Constant()
-    what = "-tempered" if tempered else ""
-    make = partial(desk, what=what, decay=decay, temperature=temperature)
-    half, plain, double = (make("no hint", amount) for amount in AMOUNTS)
-    successor, longer = make("successor"), make("successor", 2.0)
-    others = [make(hint) for hint in ("count", "fill", "all hints")]
-    others_longer = [make(hint, 2.0) for hint in ("count", "fill", "all hints")]
-    return experiment(
-        name,
-        question,
-        (half, plain, double, successor, longer, *others, *others_longer),
-        (
-            *better(successor, plain, half),
-            *better(longer, double, plain),
-            *(claim for other in others for claim in better(successor, other)),
-            AtLeast(longer, 100, 50),
-            AtMost(plain, 100, 1),
-        ),
-        "At 6,000 updates a hinted arm makes 3,000 of the main task, with all hints 1,500.",
-        more=INSIDE,
-    )
-
-
 def aux(label: str, what: str, task: Any, **changes: Any) -> Arm:
     """Any task as the hint."""
     named: dict[str, Any] = {"name": f"sort/{what}", "hints": (Hint(task),)}
     return desk("no hint", label=label, what=f"-{what}-hint", **named, **changes)
 
 
+def wide(hint: str) -> Arm:
+    """The same at twice the width, on as many symbols as in the paper."""
+    arm = desk(hint)
+    recipe = arm.at("desk")
+    tasks = [replace(task, symbols=WIDE_SYMBOLS) for task in recipe.tasks]  # type: ignore[call-arg]
+    changed = recipe.change(task=tasks[0], hints=tuple(map(Hint, tasks[1:])), **WIDE)
+    return Arm(hint, changed, f"{arm.name}-wide")
+
+
+def better(arm: Arm, *others: Arm, at: Iterable[int] = COMPARED_AT) -> list[Claim]:
+    return [Better(arm, other, length) for other in others for length in at]
+
+
 PLAIN, PLAIN_HALF = desk("no hint"), desk("no hint", 0.5)
-SUCCESSOR = desk("successor")
+SUCCESSOR, COUNT, FILL = desk("successor"), desk("count"), desk("fill")
+ALL_HINTS = desk("all hints")
+NO_DECAY, NO_DECAY_HALF = desk("no hint", decay=0.0), desk("no hint", 0.5, decay=0.0)
+NO_DECAY_SUCCESSOR = desk("successor", decay=0.0)
+NO_DECAY_LONGER = desk("successor", 2.0, decay=0.0)
+
 TEMPERED = desk("no hint", label="tempered", what="-tempered", temperature=LogVisible())
 SHARPER = tuple(
     desk("no hint", label=f"logits × {f:g}", what=f"-times-{f:g}", temperature=Fixed(f))
-    for f in (1.25, 1.5, 2.0)
-)
-SHARP_HINTED = desk(
-    "successor", label="successor, logits × 1.25", what="-times-1.25", temperature=Fixed(1.25)
+    for f in FACTORS
 )
 
-EVEN = replace(Successor(), lengths=EvenLengths(2, 20))
-LONGER = replace(Successor(), lengths=EvenLengths(2, TWICE_AS_LONG))
+EVEN = Successor(EvenLengths(2, 20), DESK_SYMBOLS)
+LONGER = Successor(EvenLengths(2, TWICE_AS_LONG), DESK_SYMBOLS)
 EVEN_SUCCESSOR = aux("successor, lengths uniform ≤ 20", "successor-even", EVEN)
 LONGER_SUCCESSOR = aux("successor, lengths uniform ≤ 40", "successor-longer", LONGER)
-COPY = aux("copy, lengths uniform ≤ 20", "copy", Copy())
-LONGER_COPY = aux("copy, lengths uniform ≤ 40", "copy-longer", Copy(EvenLengths(2, TWICE_AS_LONG)))
+LONGER_COPY = aux(
+    "copy, lengths uniform ≤ 32",
+    "copy-longer",
+    Copy(EvenLengths(2, DESK_SYMBOLS), DESK_SYMBOLS),
+)
 
-RESTRICTION = aux("restriction as a hint", "restriction", Restriction())
+RESTRICTION = aux("restriction as a hint", "restriction", Restriction(symbols=DESK_SYMBOLS))
 RESTRICTED = desk(
     "no hint",
     label="half of the data restricted",
     what="-restricted",
-    task=Sort(inputs=Restricted(share=0.5)),
+    task=Sort(symbols=DESK_SYMBOLS, inputs=Restricted(share=0.5)),
 )
-DENSE = desk("no hint", label="dense data of sort/best", what="-dense", task=Sort(inputs=RICH))
 
 ROPE = desk("no hint", label="RoPE", what="-rope", positions=Rope())
-ROPE_HALF = desk("no hint", 0.5, label="RoPE", what="-rope", positions=Rope())
 ROPE_SUCCESSOR = desk("successor", label="RoPE, successor", what="-rope", positions=Rope())
-ROPE_LONGER = aux("RoPE, successor ≤ 40", "successor-longer-rope", LONGER, positions=Rope())
+WIDE_PLAIN, WIDE_SUCCESSOR = wide("no hint"), wide("successor")
 
 EXPERIMENTS = (
-    regime(
+    Experiment(
         "desk-hint-decay",
-        "Which hint helps at width 256, with weight decay?",
-        DECAY,
-        tempered=False,
+        "Which hint helps at desk scale, with weight decay and constant attention?",
+        (PLAIN, PLAIN_HALF, SUCCESSOR, COUNT, FILL),
+        panels=PANELS,
+        lengths=LENGTHS,
+        claims=(
+            *better(SUCCESSOR, PLAIN, PLAIN_HALF, COUNT, FILL),
+            AtLeast(SUCCESSOR, 100, 50),
+            AtMost(PLAIN, 100, 1),
+        ),
+        note="At 6,000 updates a hinted arm makes 3,000 of the main task.",
     ),
-    regime(
-        "desk-hint", "Which hint helps at width 256, without weight decay?", 0.0, tempered=False
-    ),
-    regime(
-        "desk-hint-tempered-decay",
-        "Which hint helps tempered models at width 256, with weight decay?",
-        DECAY,
-        tempered=True,
-    ),
-    regime(
-        "desk-hint-tempered",
-        "Which hint helps tempered models at width 256, without weight decay?",
-        0.0,
-        tempered=True,
-    ),
-    experiment(
+    Experiment(
         "desk-sharpness",
         "Does the hint add anything once attention is as sharp?",
-        (PLAIN, SUCCESSOR, TEMPERED, *SHARPER, SHARP_HINTED),
-        (
+        (PLAIN, SUCCESSOR, *SHARPER, TEMPERED),
+        panels=PANELS,
+        lengths=LENGTHS,
+        claims=(
             *better(SUCCESSOR, PLAIN),
             *(NotBetter(SUCCESSOR, one, n) for one in SHARPER for n in COMPARED_AT),
-            *better(SHARP_HINTED, SHARPER[0]),
+            *better(TEMPERED, SUCCESSOR),
         ),
-        "The factor stands on the logits in training and in the test. Which one matches the "
-        "hinted models is to be read from the probe of sharpness, not from accuracies.",
-        more=INSIDE,
+        note="The factor stands on the logits in training and in the test. Which one matches the "
+        "hinted models is read from how sharp their attention is, not from accuracies.",
     ),
-    experiment(
+    Experiment(
+        "desk-hint-no-decay",
+        "Does the successor hint help at desk scale without weight decay?",
+        (NO_DECAY, NO_DECAY_HALF, NO_DECAY_SUCCESSOR, NO_DECAY_LONGER),
+        panels=PANELS,
+        lengths=LENGTHS,
+        claims=(
+            *better(NO_DECAY_SUCCESSOR, NO_DECAY, NO_DECAY_HALF),
+            *better(NO_DECAY_LONGER, NO_DECAY),
+        ),
+        note="With twice the updates the hinted arm makes as many of the main task as the plain "
+        "one.",
+    ),
+    Experiment(
+        "desk-all-hints",
+        "Are three hints better than the successor hint alone?",
+        (PLAIN, SUCCESSOR, ALL_HINTS),
+        lengths=LENGTHS,
+        claims=better(ALL_HINTS, PLAIN, SUCCESSOR),
+        note="With all hints 1,500 of the 6,000 updates are the main task's.",
+    ),
+    Experiment(
         "desk-longer-auxiliary",
         "Does a hint that is trained on longer inputs than the main task carry it along?",
-        (PLAIN, PLAIN_HALF, SUCCESSOR, EVEN_SUCCESSOR, LONGER_SUCCESSOR, COPY, LONGER_COPY),
-        (
+        (PLAIN, SUCCESSOR, EVEN_SUCCESSOR, LONGER_SUCCESSOR, LONGER_COPY),
+        lengths=LENGTHS,
+        claims=(
             *better(EVEN_SUCCESSOR, PLAIN, SUCCESSOR),
             *better(LONGER_SUCCESSOR, PLAIN, EVEN_SUCCESSOR, LONGER_COPY),
-            *(NotBetter(LONGER_COPY, COPY, n) for n in COMPARED_AT),
+            *(NotBetter(LONGER_COPY, PLAIN, n) for n in COMPARED_AT),
         ),
-        "After Cai et al. 2025. Copying is the control: as long, but of no use for sorting.",
+        note="After Cai et al. 2025. Copying is the control: longer than the main task, but of no "
+        "use for sorting. It writes no symbol twice, so its inputs end at 32, as the symbols do.",
     ),
-    experiment(
+    Experiment(
         "desk-restriction",
         "Do parts of longer sequences, cut down to at most 20 symbols, help?",
-        (PLAIN, PLAIN_HALF, SUCCESSOR, RESTRICTION, RESTRICTED, DENSE),
-        (
-            *better(RESTRICTION, PLAIN, SUCCESSOR),
-            *better(RESTRICTED, PLAIN),
-            *better(DENSE, PLAIN, RESTRICTED),
-        ),
-        "After Awasthi et al. 2025. No sequence is longer than 20 symbols, but restricted ones "
-        "are as dense and uneven as sequences of up to 100, from which they are cut: training "
-        "knows what long inputs look like.",
+        (PLAIN, SUCCESSOR, RESTRICTION, RESTRICTED),
+        lengths=LENGTHS,
+        claims=(*better(RESTRICTION, PLAIN, SUCCESSOR), *better(RESTRICTED, PLAIN, RESTRICTION)),
+        note="After Awasthi et al. 2025. No sequence is longer than 20 symbols, but restricted "
+        "ones are as dense and uneven as sequences of up to 100, from which they are cut: "
+        "training knows what long inputs look like.",
     ),
-    experiment(
+    Experiment(
         "desk-hint-rope",
         "Does the hint help models with rotary positions?",
-        (PLAIN, ROPE, ROPE_HALF, ROPE_SUCCESSOR, ROPE_LONGER),
-        (
-            *better(ROPE_SUCCESSOR, ROPE, ROPE_HALF),
-            *better(ROPE_LONGER, ROPE, ROPE_SUCCESSOR),
-            *better(PLAIN, ROPE),
-        ),
+        (PLAIN, ROPE, ROPE_SUCCESSOR),
+        lengths=LENGTHS,
+        claims=(*better(ROPE_SUCCESSOR, ROPE), *better(PLAIN, ROPE)),
+    ),
+    Experiment(
+        "desk-wide",
+        "Is it the same with 100 symbols, at width 256?",
+        (WIDE_PLAIN, WIDE_SUCCESSOR),
+        panels=PANELS,
+        lengths=LENGTHS,
+        claims=better(WIDE_SUCCESSOR, WIDE_PLAIN),
+        note="Some 20 minutes of one core for each run.",
     ),
 )
