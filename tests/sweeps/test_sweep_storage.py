@@ -7,14 +7,12 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from taskhint.cli import main
-from taskhint.sweeps import cluster
 from taskhint.sweeps.status import status
 from taskhint.system import files, lease
 from taskhint.system.errors import MachineError
@@ -147,23 +145,3 @@ def test_a_lease_is_given_back_in_the_room_that_it_has(
     with Lease(out):
         monkeypatch.setattr(lease, "write_all", full)
     assert newest(out).free
-
-
-def test_a_name_server_that_is_silent_is_not_waited_for(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    over = threading.Event()
-
-    def silent(*_: object, **__: object) -> None:
-        over.wait(60)
-        raise OSError("at last")
-
-    assert cluster.ANSWER_SECONDS < 15
-    monkeypatch.setattr(cluster, "ANSWER_SECONDS", 0.1)
-    monkeypatch.setattr("socket.getaddrinfo", silent)
-    out = tmp_path / "out"
-    assert main([*sweeping(out), "--on", "ray", "--address", "far.example:6379"]) == 3
-    over.set()
-    said = one_line(capsys.readouterr().err)
-    assert "the Ray address far.example:6379 does not answer: timed out" in said
-    assert not out.exists()

@@ -93,6 +93,7 @@ def _run(options: argparse.Namespace, out: Path) -> None:
     from taskhint.sweeps.jobs import undone
     from taskhint.sweeps.sweep import FIGURE, REPORT, TABLE, conduct, jobs_for, summary
 
+    executor = chosen_executor(options)  # first: it may say at once that there is none
     recipes = {_name(target): _recipe(target, options) for target in options.recipes}
     jobs = jobs_for(
         recipes,
@@ -103,7 +104,6 @@ def _run(options: argparse.Namespace, out: Path) -> None:
         options.distribution or ["uniform"],
         options.edit_distance,
     )
-    executor = chosen_executor(options)
     print(f"{len(jobs)} runs, {len(jobs) - len(undone(jobs, out))} of them done", flush=True)
     warn_of_versions(out, (job.recipe for job in jobs))
     error = tell(conduct(jobs, out, executor, "sweep"))

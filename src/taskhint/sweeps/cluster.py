@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from taskhint.sweeps.collecting import collect, raise_if_stopped
+from taskhint.sweeps.greeting import answers
 from taskhint.sweeps.jobs import Job, Outcome
 from taskhint.sweeps.remote import order, work
 from taskhint.sweeps.work import ANYWHERE, Answer
@@ -27,12 +26,7 @@ from taskhint.system.progress import Progress
 from taskhint.system.signals import PATIENCE, Stop
 
 RETRIES = 20  # of a task whose worker or node died; each goes on where the last one was
-CONNECT_SECONDS = 5.0
-ANSWER_SECONDS = 12.0  # for all: finding the host, connecting, hearing from it
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
-# How HTTP/2, and so every Ray head, is greeted: the connection preface and empty settings.
-GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
-SETTINGS_FRAME = 4
 
 
 @dataclass(frozen=True)
@@ -152,34 +146,19 @@ def check_answers(address: str | None) -> None:
     if address in (None, "auto", "local"):
         return
     assert address is not None
-    host, _, port = address.removeprefix("ray://").rpartition(":")
+    clients, bare = address.startswith("ray://"), address.removeprefix("ray://")
+    host, _, port = bare.rpartition(":")
     if not host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
         raise UserError(f"--address {address} is not of the form HOST:PORT")
-    said = _greeted(host.strip("[]"), int(port))
-    if isinstance(said, str):
-        raise MachineError(f"the Ray address {address} does not answer: {said}")
-    if len(said) < 4 or said[3] != SETTINGS_FRAME:
-        raise MachineError(f"what answers at {address} is no Ray cluster")
-
-
-def _greeted(host: str, port: int) -> bytes | str:
-    """The first bytes of an answer, or why there is none. A name server may be silent for longer
-    than anybody waits, so this is done beside.
-    """
-    heard: list[bytes | str] = []
-
-    def greet() -> None:
-        try:
-            with socket.create_connection((host, port), CONNECT_SECONDS) as line:
-                line.sendall(GREETING)
-                heard.append(line.recv(9))
-        except (OSError, UnicodeError) as error:
-            heard.append(getattr(error, "strerror", None) or str(error))
-
-    beside = threading.Thread(target=greet, daemon=True)
-    beside.start()
-    beside.join(ANSWER_SECONDS)
-    return heard[0] if heard else "timed out"
+    if os.environ.get("RAY_USE_TLS") == "1":
+        return  # it is asked in plain text
+    found = answers(host.strip("[]"), int(port), clients)
+    if isinstance(found, str):
+        raise MachineError(f"the Ray address {address} does not answer: {found}")
+    if not found:
+        raise MachineError(
+            f"what answers at {address} is no Ray head; its port is 6379 by default"
+        )
 
 
 def _first_line(error: Exception) -> str:
