@@ -85,7 +85,16 @@ def weights(run: Path) -> str:
 
 def test_the_page_has_an_example_of_everything(place: Path) -> None:
     names = {path.stem for path in place.iterdir()}
-    kinds = {"copying", "slopes", "scattered", "rooted", "growing", "hide_stream", "stream_size"}
+    kinds = {
+        "copying",
+        "summing",
+        "slopes",
+        "scattered",
+        "rooted",
+        "growing",
+        "hide_stream",
+        "stream_size",
+    }
     assert names == kinds | {"sharpness"}
 
 
@@ -109,6 +118,27 @@ def test_a_task_works_with_every_command(place: Path, copying: str) -> None:
     assert "Size of the residual stream" in (place / "inside" / "index.html").read_text()
     said(place, "report", ".", *own, "--out", "report.html")
     assert "copy/next" in (place / "report.html").read_text()
+
+
+def test_a_scratchpad_couples_places_and_is_a_hint(place: Path) -> None:
+    for name in ("modular_scratchpad", "modular_hint"):
+        train = ["train", f"summing.py:{name}", "--steps", "4", "--out", name]
+        said(place, *train, *settings())
+    own = imports("summing")
+    answers = {
+        name: said(place, "solve", name, *own, "3 0 6").split()
+        for name in ("modular_scratchpad", "modular_hint")
+    }
+    assert [len(answer) for answer in answers.values()] == [3, 1]
+    check = (
+        "import numpy as np, summing as s; task = s.RunningSum(); prompt = [3, 0, 6, 7]; "
+        "print(task.solve(prompt), s.ModularSum().solve(prompt), "
+        "task.coupled(np.array([[*prompt, 3, 3, 2]])))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", check], cwd=place, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[3, 3, 2] [2] [[1 2 3 0 1 2 3]]\n"
 
 
 def test_an_edit_changes_one_position(place: Path, copying: str) -> None:

@@ -91,6 +91,7 @@ if TYPE_CHECKING:
     from taskhint.tasks import Task as Task
     from taskhint.tasks import Theory as Theory
     from taskhint.tasks import delimited as delimited
+    from taskhint.tasks import steps_from_delimiter as steps_from_delimiter
     from taskhint.tasks.check import check_task as check_task
     from taskhint.tasks.random_bits import RandomBits as RandomBits
     from taskhint.tasks.vocab import Vocab as Vocab
@@ -155,6 +156,7 @@ _NAMES = {
         "Task",
         "Theory",
         "delimited",
+        "steps_from_delimiter",
     ),
     "taskhint.tasks.check": ("check_task",),
     "taskhint.tasks.random_bits": ("RandomBits",),

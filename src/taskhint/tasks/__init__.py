@@ -17,7 +17,14 @@ from taskhint.tasks.lengths import Cut, EvenLengths, Lengths, Primed, Skewed
 from taskhint.tasks.multiplication import Multiplication, MultiplicationScratchpad
 from taskhint.tasks.recall import Recall
 from taskhint.tasks.sorting import Count, Fill, Restriction, Sort, Successor
-from taskhint.tasks.task import Examples, SymbolTask, Task, delimited, hints_for
+from taskhint.tasks.task import (
+    Examples,
+    SymbolTask,
+    Task,
+    delimited,
+    hints_for,
+    steps_from_delimiter,
+)
 from taskhint.tasks.theory import Theory
 
 __all__ = [
@@ -64,4 +71,5 @@ __all__ = [
     "Theory",
     "delimited",
     "hints_for",
+    "steps_from_delimiter",
 ]
