@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks import data, evaluation, growth, profiling, training
+from benchmarks import data, evaluation, field, growth, profiling, training
 from benchmarks.contestants import need_packages
 from benchmarks.tables import TABLES, machine_line
 from taskhint.runs.environment import current
@@ -17,6 +17,7 @@ PARTS: dict[str, Callable[[int | None], dict[str, Any]]] = {
     "train": training.measure,
     "evaluate": evaluation.measure,
     "data": data.measure,
+    "field": field.measure,
     "profile": profiling.measure,
     "growth": growth.measure,
     "cost": lambda _: cost.measure(),
@@ -35,6 +36,22 @@ def run_bench(part: str, rounds: int | None = None) -> dict[str, Any]:
         need_packages()
     chosen = PARTS if part == "all" else {part: PARTS[part]}
     return {"machine": _machine()} | {name: measure(rounds) for name, measure in chosen.items()}
+
+
+def merged(before: dict[str, Any], document: dict[str, Any]) -> dict[str, Any]:
+    """Earlier results with the parts of a document in place of their own. Where those are from
+    another machine or version, each new part says which was its own.
+    """
+    parts = {name: part for name, part in document.items() if name != "machine"}
+    kept = {n: m for n, m in before.get("machines", {}).items() if n not in parts}
+    own = (
+        {}
+        if before["machine"] == document["machine"]
+        else dict.fromkeys(parts, document["machine"])
+    )
+    machines = kept | own
+    whole = {name: part for name, part in (before | parts).items() if name != "machines"}
+    return whole | ({"machines": machines} if machines else {})
 
 
 def _machine() -> dict[str, Any]:

@@ -139,6 +139,20 @@ def data_tables(result: Mapping[str, Any]) -> list[Table]:
     return [Table("Data", ["what", "measured"], rows)]
 
 
+def field_tables(result: Mapping[str, Any]) -> list[Table]:
+    """Time for a token as a multiple of sorting's."""
+    tasks = [[name, f"{ratio:.2f}"] for name, ratio in result["tasks"].items()]
+    header = ["scheme, on addition", "attention", "time for a token, sorting is 1"]
+    schemes = [
+        [name, "fast" if one["fast"] else "general", f"{one['against_sort']:.2f}"]
+        for name, one in result["schemes"].items()
+    ]
+    return [
+        Table("Tasks, no positions", ["task", "time for a token, sorting is 1"], tasks),
+        Table("Schemes", header, schemes),
+    ]
+
+
 def profile_tables(result: Mapping[str, Any]) -> list[Table]:
     kinds = list(dict.fromkeys(kind for one in result.values() for kind in one["shares"]))
     rows = [
@@ -223,6 +237,7 @@ TABLES: dict[str, Callable[[Mapping[str, Any]], list[Table]]] = {
     "train": train_tables,
     "evaluate": evaluate_tables,
     "data": data_tables,
+    "field": field_tables,
     "profile": profile_tables,
     "growth": growth_tables,
     "cost": cost_tables,

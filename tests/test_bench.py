@@ -20,9 +20,9 @@ from torch.nn import functional
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks import contestants as contest
-from benchmarks import data, evaluation, growth, memory, profiling, training
+from benchmarks import data, evaluation, field, growth, memory, profiling, training
 from benchmarks.__main__ import main as bench
-from benchmarks.command import PARTS, as_text, run_bench
+from benchmarks.command import PARTS, as_text, merged, run_bench
 from benchmarks.contestants import PACKAGES, contestants, padded
 from benchmarks.limit import Room, unavoidable
 from benchmarks.padded import PaddedBatch
@@ -30,6 +30,7 @@ from benchmarks.tables import TABLES
 from taskhint.data.batch import make_batch
 from taskhint.data.dataset import Dataset, fresh_examples
 from taskhint.evaluation import exact
+from taskhint.experiments.field import ROWS, SCHEMES
 from taskhint.model.config import ModelConfig
 from taskhint.model.decoder import Decoder
 from taskhint.recipes import find_recipe
@@ -39,6 +40,7 @@ from taskhint.system.errors import UserError
 from taskhint.tasks import Count, Increment, Sort
 from taskhint.tasks.lengths import Skewed
 from taskhint.training import cost
+from taskhint.training.loop import batch_for
 
 ROOT = Path(__file__).parent.parent
 SMALL = ModelConfig(width=32, heads=2, mlp_width=64, depth=2)
@@ -342,6 +344,7 @@ def small_results() -> dict[str, Any]:
         "train": {"width-128": result | {"muon_share": training.muon_share(SMALL, 1, 16)}},
         "evaluate": {"length-100": judged},
         "data": data.measure(1, at_once=64, batch_size=16, model=SMALL),
+        "field": field.measure(1, tokens=60, model=SMALL),
         "profile": {"width-128": profiling.profile_model(SMALL, 1, 16)},
         "growth": {
             "width": {"32": point},
@@ -369,6 +372,39 @@ def test_every_part_is_measured_and_shown() -> None:
         assert words in text
     shares: Mapping[str, float] = results["profile"]["width-128"]["shares"]
     assert sum(shares.values()) == pytest.approx(1.0) and shares["linear maps"] > 0
+
+
+def test_the_fields_part_has_every_task_and_scheme_of_the_table() -> None:
+    result = field.measure(1, tokens=60, model=SMALL)
+    plain = {row.family for row in ROWS}
+    assert plain <= result["tasks"].keys() and "sort" not in result["tasks"]
+    labels = {scheme.label for scheme in SCHEMES.values() if scheme.name != "offset-ssmax"}
+    assert labels - {"no positions"} <= result["schemes"].keys()
+    slow = {name for name, one in result["schemes"].items() if not one["fast"]}
+    kerple = {"KERPLE, logarithmic", "KERPLE, power"}
+    assert slow == {"ALiBi", "NAPE", "T5 buckets", "FIRE", "entmax-1.5"} | kerple
+
+
+def test_batches_of_the_fields_part_have_equal_tokens() -> None:
+    for name, recipe in (field._tasks(SMALL) | field._schemes(SMALL)).items():
+        sized = field._sized(recipe, 2000)
+        tokens = [len(batch_for(sized, step).tokens) for step in range(20)]
+        assert sum(tokens) / 20 == pytest.approx(2000, rel=0.1), name
+
+
+def test_one_part_is_merged_into_earlier_results(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "bench.json"
+    path.write_text(json.dumps({"machine": {"git": "old"}, "train": {}, "cost": {"gpus": 1}}))
+    assert bench(["cost", "--json", "--into", str(path)]) == 0
+    document, whole = json.loads(capsys.readouterr().out), json.loads(path.read_text())
+    assert whole["cost"] == document["cost"] and whole["train"] == {}
+    assert whole["machine"] == {"git": "old"} and whole["machines"]["cost"] == document["machine"]
+    again = merged(whole, {"machine": {"git": "old"}, "cost": {}})
+    assert again == {"machine": {"git": "old"}, "train": {}, "cost": {}}
+    path.unlink()
+    assert bench(["cost", "--into", str(path)]) == 2
 
 
 def test_peak_memory_is_that_of_the_child_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -202,7 +202,9 @@ def bench(name: str, _: str) -> str:
         return "Not measured yet: run `make bench`.\n"
     if name == "machine":
         return machine_line(results[name]) + "\n"
-    return "\n".join(table.as_markdown() for table in TABLES[name](results[name]))
+    tables = "\n".join(table.as_markdown() for table in TABLES[name](results[name]))
+    own = results.get("machines", {}).get(name)
+    return tables if own is None else f"{tables}\nMeasured on: {machine_line(own)}\n"
 
 
 def probing(_: str, __: str) -> str | None:
