@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from taskhint.experiments.field import ROWS
+from taskhint.experiments.field.row import Budget
 from taskhint.experiments.field.standing import Table, standings
 from taskhint.experiments.findings import Finding
 from taskhint.report.field_figures import heat_map
@@ -25,6 +27,19 @@ def figure(findings: Findings) -> bytes:
     return as_png(heat_map(standings(findings.values())))
 
 
+def _budgets(_: Table, __: Findings) -> str:
+    """What the arms of each task get, tasks with the same together."""
+    tasks: dict[Budget, list[str]] = {}
+    for row in ROWS:
+        if row.family not in tasks.setdefault(row.budget, []):
+            tasks[row.budget].append(row.family)
+    rows = [
+        [", ".join(names), str(one.width), str(2 * one.width), f"{one.updates:,}", str(one.batch)]
+        for one, names in tasks.items()
+    ]
+    return markdown_table(["tasks", "width", "MLP", "updates", "sequences in an update"], rows)
+
+
 def _table(table: Table, _: Findings) -> str:
     if not table:
         return NOT_YET
@@ -42,6 +57,7 @@ def _published(_: Table, findings: Findings) -> str:
 
 
 PARTS: dict[str, Callable[[Table, Findings], str]] = {
+    "budgets": _budgets,
     "table": _table,
     "theory": _theory,
     "published": _published,

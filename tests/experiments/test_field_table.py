@@ -58,18 +58,25 @@ def test_every_scheme_has_room_for_the_longest_test(row: Row) -> None:
 
 
 def test_arms_differ_in_what_their_row_and_column_say_alone() -> None:
-    first = COPY.arms["none"].at("pocket")
     for row in ROWS:
+        plain = next(one for one in ROWS if one.family == row.family)
         for scheme, arm in row.arms.items():
             recipe = arm.at("pocket")
-            assert (recipe.model.width, recipe.model.depth) == (
-                first.model.width,
-                first.model.depth,
-            )
-            assert recipe.batch_size == first.batch_size
+            for other in (
+                plain.arms["none"].at("pocket"),
+                next(iter(row.arms.values())).at("pocket"),
+            ):
+                sizes = ("width", "depth", "heads", "mlp_width", "head_width", "normaliser")
+                assert [getattr(recipe.model, one) for one in sizes] == [
+                    getattr(other.model, one) for one in sizes
+                ]
+                budget = ("batch_size", "steps", "warmup_steps", "learning_rate", "optimiser")
+                assert [getattr(recipe, one) for one in budget] == [
+                    getattr(other, one) for one in budget
+                ]
             assert recipe.model.temperature == SCHEMES[scheme].temperature
             same = (
-                row.arms["none"]
+                next(iter(row.arms.values()))
                 .at("pocket")
                 .change(model=recipe.model, task=recipe.task, hints=recipe.hints)
             )
@@ -81,9 +88,10 @@ def test_only_primed_arms_see_longer_inputs_and_the_experiment_says_so(tmp_path:
         primed = "primed" in row.training
         for arm in row.arms.values():
             assert (arm.at("pocket").beyond is not None) == primed
-    write_results(tmp_path, lambda *_: 1.0, [BY_NAME["field-copy-primed"]], seeds=[0])
+    write_results(tmp_path, lambda *_: 1.0, [BY_NAME["field-addition-primed"]], seeds=[0])
     (finding,) = findings_of(tmp_path)
-    assert "primed (sees twice the length), RoPE saw inputs of up to 40 symbols" in finding.remark
+    said = "primed (sees twice the length), RoPE saw inputs of up to 20 digits in an operand"
+    assert said in finding.remark
 
 
 def test_tests_go_from_half_to_five_times_the_training_lengths() -> None:

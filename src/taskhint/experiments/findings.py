@@ -90,11 +90,12 @@ def find_all(
 
 def _beyond(experiment: Experiment, scale: Scale) -> list[str]:
     """Which arms break the rule that training sees nothing longer than the main task's own."""
-    found = {arm: arm.at(scale).beyond for arm in experiment.arms}
+    found = {arm: arm.at(scale) for arm in experiment.arms}
     return [
-        f"{arm.label} saw inputs of up to {longest} symbols in training."
-        for arm, longest in found.items()
-        if longest is not None
+        f"{arm.label} saw inputs of up to {recipe.beyond} "
+        f"{recipe.task.length_is.removeprefix('input ')} in training."
+        for arm, recipe in found.items()
+        if recipe.beyond is not None
     ]
 
 

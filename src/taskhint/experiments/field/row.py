@@ -16,16 +16,39 @@ from taskhint.tasks.task import Task
 
 GROUP = "field"
 TIMES = (0.5, 1, 1.5, 2, 2.5, 3, 5)  # the longest training length
-SHAPE = {"width": 128, "heads": 4, "depth": 2, "mlp_width": 256}
-BATCH, UPDATES = 64, 2000
+SHAPE = {"heads": 4, "depth": 2}
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What every arm of a family gets, whatever its scheme. The MLP is twice as wide."""
+
+    width: int
+    batch: int
+    updates: int
+
+    @property
+    def settings(self) -> dict[str, int]:
+        sizes = {"width": self.width, "mlp_width": 2 * self.width}
+        return {**SHAPE, **sizes, "batch_size": self.batch, "steps": self.updates}
+
+    def __str__(self) -> str:
+        return f"width {self.width}, {self.updates:,} updates of {self.batch} sequences"
+
+
+SMALL = Budget(64, 32, 1500)
+BUDGETS = {
+    "copy": Budget(128, 64, 3000),  # learned vectors of 200 places and 100 symbols take their time
+    "recall": Budget(64, 64, 3000),  # an answer is one token
+}
 
 
 @dataclass(frozen=True)
 class Row:
     """`recipe` names the one that is trained, with a budget of its own and other positions.
 
-    `training` says in words how it is trained, if not plainly; `changes` are settings that the
-    named recipe does not have. The arms are made when they are first asked for.
+    `training` says in words how it is trained, if not plainly; `changes` are fields of its task
+    that are not as usual. The arms are made when they are first asked for.
     """
 
     family: str
@@ -50,13 +73,23 @@ class Row:
         return f"{GROUP}-{self.family}"
 
     @property
+    def budget(self) -> Budget:
+        return BUDGETS.get(self.family, SMALL)
+
+    @property
     def task(self) -> Task:
-        return find_recipe(self.recipe).task
+        return self.plain_recipe.task
+
+    @property
+    def plain_recipe(self) -> Recipe:
+        """The named recipe with the row's task."""
+        recipe = find_recipe(self.recipe)
+        return recipe.change(task=replace(recipe.task, **self.changes))
 
     @property
     def plain(self) -> bool:
         """Whether its task is all that it is trained on, at the task's own lengths."""
-        recipe = find_recipe(self.recipe).change(**self.changes)
+        recipe = find_recipe(self.recipe)
         return not recipe.hints and recipe.curriculum == Alternate()
 
     @property
@@ -73,21 +106,19 @@ class Row:
 
     def _recipe(self, scheme: str) -> Recipe:
         column = SCHEMES[scheme]
-        plain = find_recipe(self.recipe)
+        plain = self.plain_recipe
         task = replace(plain.task, **dict(column.changes)) if column.changes else plain.task
         hints = tuple(
             replace(hint, task=replace(hint.task, **dict(column.changes))) for hint in plain.hints
         )
         changed: dict[str, Any] = {
-            **SHAPE,
-            "batch_size": BATCH,
-            "steps": UPDATES,
+            **self.budget.settings,
             "task": task,
             "hints": hints,
             "positions": column.build(task, max(lengths_of(plain))),
             "temperature": column.temperature,
         }
-        return plain.change(**changed, **self.changes)
+        return plain.change(**changed)
 
 
 def lengths_of(recipe: Recipe) -> tuple[int, ...]:
