@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -33,7 +33,7 @@ class Ranged(Settings):
         ({"both": -3}, "ranged.both=-3 is not in -2..2"),
     ],
 )
-def test_a_number_outside_its_range_is_refused(values: dict[str, float], problem: str) -> None:
+def test_a_number_outside_its_range_is_refused(values: dict[str, Any], problem: str) -> None:
     with pytest.raises(th.UserError) as refused:
         Ranged(**values)
     assert str(refused.value) == problem
