@@ -14,7 +14,6 @@ from taskhint.evaluation.results import find_results
 from taskhint.evaluation.summary import summarise
 from taskhint.experiments import find_experiment
 from taskhint.experiments.arm import Arm
-from taskhint.experiments.claims import Better
 from taskhint.experiments.experiment import Panel
 from taskhint.experiments.findings import Finding, find_all
 from taskhint.experiments.ours.best import BEST
@@ -22,7 +21,7 @@ from taskhint.experiments.ours.hints import COMPARED_AT
 from taskhint.experiments.paper.sort import D_STANDARD, D_TEMPERED
 from taskhint.report.figures import curves_figure, draw_band
 from taskhint.system.drawing import COLOURS, as_png, legend_below, new_figure, tidy
-from taskhint.system.stats import welch
+from tools.hint_tables import REGIMES, Comparison, comparisons
 
 ROOT = Path(__file__).parent.parent
 FIGURES = ROOT / "docs" / "figures"
@@ -31,18 +30,6 @@ LINES = {
     ("sort-best", BEST): "sort/best",
     ("tempered", D_TEMPERED): "tempered attention alone",
     ("tempered", D_STANDARD): "plain training",
-}
-REGIMES = {
-    "hint-muon": "Muon",
-    "hint-long": "Muon",
-    "hint-adam": "Adam at 0.001",
-    "hint-adam-faster": "Adam at 0.006",
-    "hint-tempered": "Muon, tempered",
-    "hint-long-tempered": "Muon, tempered",
-    "hint-adam-tempered": "Adam at 0.001, tempered",
-    "hint-share": "Muon, tempered",
-    "hint-definition": "Muon, tempered",
-    "hint-best-recipe": "sort/best",
 }
 LOSSES = {"hint-muon": "constant attention", "hint-tempered": "tempered attention"}
 PAPER = {
@@ -106,16 +93,14 @@ def draw_hints() -> None:
     per length.
     """
     findings = find_all(find_results(REPRODUCED), [find_experiment(name) for name in REGIMES])
-    compared = [pair for finding in findings for pair in comparisons(finding)]
-    rows = list(dict.fromkeys(row_label(finding, claim) for finding, claim in compared))
+    compared = [one for one in comparisons(findings) if one.claim.length in COMPARED_AT]
+    rows = list(dict.fromkeys(one.regime for one in compared))
     figure = new_figure(10.4, 1.3 + 0.3 * len(rows))
     panels: Any = figure.subplots(1, len(COMPARED_AT), sharey=True)
     for panel, length in zip(panels, COMPARED_AT, strict=True):
-        for finding, claim in compared:
-            if claim.length == length:
-                draw_difference(
-                    panel, finding, claim, len(rows) - rows.index(row_label(finding, claim))
-                )
+        for one in compared:
+            if one.claim.length == length:
+                draw_difference(panel, one, len(rows) - rows.index(one.regime))
         panel.axvline(0, color="#000000", lw=0.8)
         tidy(panel, f"length {length}", "points (hint − no hint)")
         panel.set_xlim(-105, 105)
@@ -125,37 +110,13 @@ def draw_hints() -> None:
     (FIGURES / "hints.png").write_bytes(as_png(figure))
 
 
-def comparisons(finding: Finding) -> list[tuple[Finding, Better]]:
-    """Its claims that set runs with the hint against runs without, where there are at least two of
-    each.
-    """
-    return [
-        (finding, claim)
-        for claim in finding.experiment.claims
-        if isinstance(claim, Better)
-        and not claim.worse.at(finding.scale).hints
-        and min(len(finding.runs[arm]) for arm in claim.arms) > 1
-    ]
-
-
-def row_label(finding: Finding, claim: Better) -> str:
-    regime, what = REGIMES[finding.experiment.name], claim.better.label.removeprefix("hint")
-    return regime + what if what.endswith("the updates") or not what else f"{regime}; hint{what}"
-
-
-def draw_difference(panel: Any, finding: Finding, claim: Better, height: int) -> None:
-    shown = Panel(claim.quantity, claim.distribution)
-    cells = [finding.cell(arm, shown, claim.length) for arm in claim.arms]
-    with_hint, without = (cell for cell in cells if cell is not None)
-    gap = welch(with_hint, without)
-    assert gap is not None
-    middle, half = 50 * sum(gap), 50 * (gap.high - gap.low)
-    totals = {arm.at(finding.scale).steps for arm in claim.arms}
-    equal_totals = len(totals) == 1
-    place, colour, fill = (
-        (0.14, COLOURS[0], COLOURS[0]) if equal_totals else (-0.14, COLOURS[1], "#ffffff")
+def draw_difference(panel: Any, one: Comparison, height: int) -> None:
+    middle, half = 50 * sum(one.gap), 50 * (one.gap.high - one.gap.low)
+    place, colour, fill, label = (
+        (0.14, COLOURS[0], COLOURS[0], "at equal total updates")
+        if one.equal_totals
+        else (-0.14, COLOURS[1], "#ffffff", "at equal main-task updates")
     )
-    label = "at as many updates in all" if equal_totals else "at as many updates of the main task"
     panel.errorbar(
         middle,
         height + place,

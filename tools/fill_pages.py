@@ -30,7 +30,7 @@ from taskhint.system.drawing import as_png
 from taskhint.system.files import json_bytes, read_json, write_atomically
 from taskhint.system.stats import OverSeeds
 from taskhint.system.tables import markdown_table
-from tools import campaign_tables, field_parts, probing_tables
+from tools import campaign_tables, field_parts, hint_tables, probing_tables
 
 ROOT = Path(__file__).parent.parent
 DOCS, RESULTS = ROOT / "docs", ROOT / "results"
@@ -218,6 +218,10 @@ def campaign(_: str, __: str) -> str | None:
     return campaign_tables.tables(read_json(path)) if path.exists() else None
 
 
+def regimes(name: str, _: str) -> str:
+    return hint_tables.regimes(name, findings())
+
+
 def field(name: str, _: str) -> str | None:
     return field_parts.part(name, findings())
 
@@ -231,6 +235,7 @@ PARTS: dict[str, Callable[[str, str], str | None]] = {
     "probing": probing,
     "campaign": campaign,
     "field": field,
+    "regimes": regimes,
 }
 
 

@@ -181,7 +181,7 @@ def test_theory_agrees_or_not_and_an_unlearned_task_tells_nothing() -> None:
     assert predicted(BY_NAME["field-copy-hint-next"], "none") is None
     assert agreement(MODE, "none", carried) == agreement(COPY, "none", failed) == "agrees"
     assert agreement(MODE, "none", failed) == agreement(COPY, "none", carried) == "disagrees"
-    assert agreement(MODE, "none", unlearned) == "cannot be told"
+    assert agreement(MODE, "none", unlearned) == "inconclusive"
     assert agreement(MODE, "rope", carried) is None and agreement(MODE, "none", None) is None
 
 
@@ -203,7 +203,7 @@ def test_the_table_shows_every_row_that_was_measured(tmp_path: Path) -> None:
     verdicts = {(row[0], row[1]): row[-1] for row in theory_table(table)[1]}
     assert verdicts["copy", "no positions"] == "disagrees"
     assert verdicts["mode", "no positions"] == "agrees"
-    assert verdicts["parity", "no positions"] == "cannot be told"
+    assert verdicts["parity", "no positions"] == "inconclusive"
     assert verdicts["reverse", "no positions"] == ""
     pairs = sum(len(cells) for cells in table.values())
     assert f"Of {pairs} pairs" in summary(table) and "2 stay above 90%" in summary(table)

@@ -15,7 +15,7 @@ from taskhint.system.tables import html_table, text_table
 
 NEARLY_ALL = 0.999  # accuracies from here on get another digit
 IN_THE_PAPER = "… in the paper"
-WORDS = {True: "holds", False: "does not hold", None: "cannot be told"}
+WORDS = {True: "holds", False: "does not hold", None: "inconclusive"}
 
 
 def overview(findings: Sequence[Finding]) -> str:

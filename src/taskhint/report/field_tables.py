@@ -9,8 +9,8 @@ from taskhint.experiments.field.peers import PEERS
 from taskhint.experiments.field.standing import (
     ABSOLUTE,
     AGREES,
-    CANNOT_TELL,
     DISAGREES,
+    INCONCLUSIVE,
     WITHOUT,
     Table,
     accuracy_at,
@@ -37,12 +37,12 @@ def summary(table: Table) -> str:
         for word in _agreements(row, table)
         if word is not None
     ]
-    counts = {word: said.count(word) for word in (AGREES, DISAGREES, CANNOT_TELL)}
+    counts = {word: said.count(word) for word in (AGREES, DISAGREES, INCONCLUSIVE)}
     return (
         f"Of {len(cells)} pairs of a task and a scheme {len(learned)} learn the training lengths, "
         f"and {len(far)} stay above 90% up to twice those lengths or further. "
         f"Theory predicts {len(said)} of them: {counts[AGREES]} agree, {counts[DISAGREES]} "
-        f"disagree, and of {counts[CANNOT_TELL]} it cannot be told, because the training lengths "
+        f"disagree, and of {counts[INCONCLUSIVE]} it cannot be told, because the training lengths "
         "were not learned."
     )
 

@@ -79,7 +79,7 @@ HOW = """Means over seeds with 95% intervals that know both how seeds differ and
 sequences each was asked (Wilson's interval, with as few sequences as the spread of the seeds
 allows for). A claim that one arm is better than another holds if Welch's 95% interval of the
 difference lies above zero, and does not hold if it lies below. "Not better" holds unless the other
-arm is clearly better, and cannot be told where both are under 1%. "Reaches" and "below" go by the
+arm is clearly better, and inconclusive where both are under 1%. "Reaches" and "below" go by the
 mean over the seeds alone. Reproduced: every claim holds; partly: some do."""
 
 

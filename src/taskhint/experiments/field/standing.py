@@ -16,7 +16,7 @@ from taskhint.recipes.known import CARRIES, Reaches
 from taskhint.system.stats import OverSeeds
 
 WITHOUT, ABSOLUTE = "none", "offset"  # the schemes that theory speaks of
-AGREES, DISAGREES, CANNOT_TELL = "agrees", "disagrees", "cannot be told"
+AGREES, DISAGREES, INCONCLUSIVE = "agrees", "disagrees", "inconclusive"
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def agreement(row: Row, scheme: str, standing: Standing | None) -> str | None:
     if carries is None or standing is None:
         return None
     if not standing.times:
-        return CANNOT_TELL
+        return INCONCLUSIVE
     return AGREES if (standing.times >= CARRIES) == carries else DISAGREES
 
 

@@ -39,6 +39,7 @@ AMOUNTS = {
 COMPARED_AT = (30, 50, 100)
 INSIDE = tuple(map(Panel, MECHANISMS))
 TEMPERED_HINTED = "sort/successor-tempered"
+FEW = 32  # symbols
 
 
 def trained(recipe: str, label: str, amount: float = 1.0, what: str = "", **changes: Any) -> Arm:
@@ -123,6 +124,22 @@ def _regime(
     )
 
 
+def few_symbols(recipe: str, label: str) -> Arm:
+    """A recipe on a third of the symbols: then the bases of the symbols and of a hint's head fit
+    at right angles at width 128.
+    """
+    main, *others = (
+        replace(task, symbols=FEW)  # type: ignore[call-arg]
+        for task in find_recipe(recipe).tasks
+    )
+    hints = tuple(map(Hint, others))
+    return trained(recipe, label, 2.0, f"-{FEW}-symbols", task=main, hints=hints)
+
+
+FEW_PLAIN = few_symbols("sort/standard", "no hint")
+FEW_SUCCESSOR = few_symbols("sort/successor", "hint")
+FEW_COUNT, FEW_FILL = (few_symbols(f"sort/{name}", f"{name} hint") for name in ("count", "fill"))
+
 FASTER = _regime(
     "hint-adam-faster",
     "Does it help with Adam at six times that rate, long after plain training is perfect at the "
@@ -179,6 +196,17 @@ EXPERIMENTS = (
                 turns=3,
                 repeated="unasked",
             ),
+        ),
+    ),
+    Experiment(
+        name="hint-32-symbols",
+        question="Does it help with Muon on 32 symbols, which leave more room in the width?",
+        arms=(FEW_PLAIN, FEW_SUCCESSOR, FEW_COUNT, FEW_FILL),
+        lengths=LENGTHS[1:],
+        claims=tuple(
+            Better(FEW_SUCCESSOR, other, length)
+            for other in (FEW_PLAIN, FEW_COUNT, FEW_FILL)
+            for length in (50, 70, 100)
         ),
     ),
     _regime(
