@@ -30,7 +30,7 @@ from taskhint.system.drawing import as_png
 from taskhint.system.files import json_bytes, read_json, write_atomically
 from taskhint.system.stats import OverSeeds
 from taskhint.system.tables import markdown_table
-from tools import campaign_tables, field_parts, hint_tables, probing_tables
+from tools import campaign_tables, field_parts, hint_tables, probing_tables, rank_signals
 
 ROOT = Path(__file__).parent.parent
 DOCS, RESULTS = ROOT / "docs", ROOT / "results"
@@ -222,6 +222,12 @@ def regimes(name: str, _: str) -> str:
     return hint_tables.regimes(name, findings())
 
 
+def ranks(name: str, _: str) -> str:
+    """How well early looks predict, from results/first-looks."""
+    early = rank_signals.read_candidates(RESULTS / "first-looks" / f"{name}.json")
+    return rank_signals.as_markdown(early, find_results(REPRODUCED))
+
+
 def field(name: str, _: str) -> str | None:
     return field_parts.part(name, findings())
 
@@ -236,6 +242,7 @@ PARTS: dict[str, Callable[[str, str], str | None]] = {
     "campaign": campaign,
     "field": field,
     "regimes": regimes,
+    "ranks": ranks,
 }
 
 

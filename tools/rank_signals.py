@@ -25,7 +25,11 @@ from taskhint.system.errors import UserError
 from taskhint.system.files import json_bytes, read_json, write_atomically
 from taskhint.system.ranks import FEWEST, RankCorrelation, rank_correlation
 from taskhint.system.settings import conform, to_json
-from taskhint.system.tables import text_table
+from taskhint.system.tables import markdown_table, text_table
+
+COMPARED_AT = (50, 100)
+USUAL_UPDATES = 6000
+IN_WORDS = {"inside": "mean at 11 to 20", "at_longest": "accuracy at 20"}
 
 
 @dataclass(frozen=True)
@@ -43,8 +47,8 @@ def main() -> None:
     )
     parser.add_argument("signals", type=Path, nargs="+")
     parser.add_argument("--results", type=Path, nargs="+", required=True)
-    parser.add_argument("--lengths", type=int, nargs="+", default=[50, 100])
-    parser.add_argument("--updates", type=int, default=6000)
+    parser.add_argument("--lengths", type=int, nargs="+", default=list(COMPARED_AT))
+    parser.add_argument("--updates", type=int, default=USUAL_UPDATES)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     candidates = [one for path in options.signals for one in read_candidates(path)]
@@ -180,6 +184,40 @@ def as_text(
         columns = [f"rank correlation at {n}", "arms", "Spearman", "95%", "Kendall", "95%"]
         text += "\n" + text_table(columns, cells)
     return text
+
+
+def as_markdown(candidates: Sequence[Candidate], results: Sequence[Result]) -> str:
+    """Two tables for a page: the ranking, and how well it predicts."""
+    arms = paired(candidates, results, USUAL_UPDATES)
+    ordered = sorted(arms, key=lambda arm: -arm.candidate.inside.mean)
+    header = ["arm", "seeds", *IN_WORDS.values(), "updates in full"]
+    header += [f"accuracy at {n}" for n in COMPARED_AT]
+    ranking = [
+        [
+            arm.candidate.name,
+            str(arm.candidate.inside.seeds),
+            f"{100 * arm.candidate.inside.mean:.1f}",
+            f"{100 * (arm.candidate.mean('at_longest') or 0.0):.1f}",
+            f"{arm.updates:,}",
+            *(f"{100 * arm.accuracy[n]:.1f}" for n in COMPARED_AT),
+        ]
+        for arm in ordered
+    ]
+    found = correlations(arms, COMPARED_AT)
+    trust = [
+        [
+            IN_WORDS.get(signal, signal),
+            str(n),
+            str(one.items),
+            f"{one.spearman:.2f} ({one.spearman_interval.text(2)})",
+            f"{one.kendall:.2f} ({one.kendall_interval.text(2)})",
+        ]
+        for n, row in found.items()
+        for signal, one in row.items()
+        if one is not None
+    ]
+    columns = ["signal", "predicts accuracy at", "arms", "Spearman (95%)", "Kendall (95%)"]
+    return markdown_table(columns, trust) + "\n" + markdown_table(header, ranking)
 
 
 def _number(value: float | None) -> str:
