@@ -12,8 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taskhint.probe.mechanisms import keep_mechanisms
+from taskhint.probe.traced import Subject, traces
 from taskhint.runs.run import Run
-from taskhint.runs.shares import NAME, KeptShare, KeptShares, load_shares, save_shares
+from taskhint.runs.shares import (
+    NAME,
+    SHARPEST,
+    KeptShare,
+    KeptShares,
+    load_shares,
+    save_shares,
+)
 from taskhint.system.errors import UserError
 from taskhint.system.settings import conform, to_json
 
@@ -99,6 +107,26 @@ def test_counting_twice_adds_lengths(sorter: Run) -> None:
     keep_mechanisms(sorter, [3, 4], 5)
     found = load_shares(sorter.path)
     assert {n: one.examples for n, one in found.shares["copy"].items()} == {2: 10, 3: 5, 4: 5}
+
+
+def test_the_sharpest_head_is_kept_as_it_is_counted_by_hand(sorter: Run) -> None:
+    keep_mechanisms(sorter, [5], 8)
+    (traced,) = traces(Subject.of(sorter), 5, 8)
+    weights = traced.trace[f"blocks.{sorter.recipe.model.depth - 1}.attention.weights"]
+    heads = []
+    for head in range(weights.shape[1]):
+        largest = [
+            max(
+                float(weights[row, head, place][traced.tokens[row] == symbol].sum())
+                for symbol in traced.tokens[row].unique()
+            )
+            for row in range(8)
+            for place in range(traced.answer.start, traced.answer.stop)
+        ]
+        heads.append(sum(largest) / len(largest))
+    kept = load_shares(sorter.path).at(SHARPEST, 5)
+    assert kept is not None
+    assert kept.share == pytest.approx(max(heads), abs=1e-6)
 
 
 def test_reading_needs_no_torch() -> None:

@@ -8,6 +8,7 @@ from itertools import takewhile
 from typing import ClassVar, Literal
 
 from taskhint.evaluation.results import Result
+from taskhint.runs.shares import SHARPEST
 from taskhint.system.settings import Family
 from taskhint.tasks.task import Task
 
@@ -177,7 +178,19 @@ class MinFinding(MechanismShare):
         return "always the smallest symbol of all", share
 
 
+@dataclass(frozen=True)
+class Sharpness(MechanismShare):
+    """Of the last block's heads the largest share of attention that one symbol gets, all of its
+    copies together; a mean over the answer.
+    """
+
+    kind: ClassVar[str] = "sharpness"
+
+    name: str = SHARPEST
+
+
 ACCURACY = Accuracy()
 EDIT_DISTANCE = EditDistance()
 REACH = ReachWithin()
+SHARPNESS = Sharpness()
 MECHANISMS = (MinFinding(), MechanismShare("identity+successor"))

@@ -173,6 +173,13 @@ def attention_curves(subject: Subject, by_length: RowsByLength) -> AttentionByLe
     return AttentionByLength(kinds, shares, largest, entropy)
 
 
+def sharpest_head(rows: Rows) -> float:
+    """Of the heads of the last block the largest share of attention on one symbol, all of its
+    copies together: means over answer positions, then over sequences.
+    """
+    return float(rows["largest"][:, -1].mean(axis=0).max())
+
+
 def strongest_head(curves: AttentionByLength, kind: str) -> tuple[int, int]:
     """Block and head with the largest share on a kind of key in the last block, at the shortest
     length measured.

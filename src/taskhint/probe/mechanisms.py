@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 
+from taskhint.probe.attention import attention_rows, sharpest_head
 from taskhint.probe.mechanism import Mechanism, mechanisms_of
 from taskhint.probe.probe import About, Comparison, Looked, Probe, Shown, Table
 from taskhint.probe.shares import Share, draw_shares, share_of
 from taskhint.probe.traced import Rows, RowsByLength, Subject, Traced, collect
 from taskhint.runs.run import Run
-from taskhint.runs.shares import save_shares
+from taskhint.runs.shares import SHARPEST, save_shares
 from taskhint.system.drawing import legend_below, mark_training, new_figure, percent_axis, tidy
 
 if TYPE_CHECKING:
@@ -69,13 +70,17 @@ def measure_mechanisms(subject: Subject, lengths: Sequence[int], examples: int) 
 
 
 def keep_mechanisms(run: Run, lengths: Sequence[int], examples: int = 200) -> None:
-    """Count the mechanisms of a run and keep their shares with it."""
-    curves = measure_mechanisms(Subject.of(run), lengths, examples)
+    """Count the mechanisms of a run, see how sharp its attention is, and keep both with it."""
+    subject = Subject.of(run)
+    counted, attention = collect(subject, lengths, examples, [mechanism_rows, attention_rows])
     shares = {
         name: {n: s.share for n, s in row.items() if s.share is not None}
-        for name, row in curves.shares.items()
+        for name, row in mechanism_curves(counted).shares.items()
     }
-    save_shares(run.path, run.checkpoint.step, examples, shares)
+    sharp = {n: sharpest_head(rows) for n, rows in attention.items() if rows}
+    save_shares(
+        run.path, run.checkpoint.step, examples, shares | ({SHARPEST: sharp} if sharp else {})
+    )
 
 
 def mechanism_rows(traced: Traced) -> Rows:

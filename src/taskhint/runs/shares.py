@@ -12,6 +12,7 @@ from taskhint.system.lock import one_at_a_time
 from taskhint.system.settings import Settings, conform, to_json
 
 NAME = "mechanisms.json"
+SHARPEST = "sharpest head"  # kept among the shares: attention on its favourite symbol
 
 
 @dataclass(frozen=True)

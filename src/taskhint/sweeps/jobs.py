@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from taskhint.recipes.recipe import Recipe
 from taskhint.runs.curve import LengthCurve, curve_path
-from taskhint.runs.shares import KeptShares, load_shares
+from taskhint.runs.shares import SHARPEST, KeptShares, load_shares
 from taskhint.system.errors import UserError
 from taskhint.system.files import read_json
 from taskhint.system.settings import Settings, conform, to_json
@@ -158,5 +158,6 @@ def _uncounted(run: Path, step: int, lengths: Sequence[int]) -> tuple[int, ...]:
         kept = load_shares(run) if lengths else KeptShares()
     except UserError:
         kept = KeptShares()
-    counted = kept.shares.values() if kept.step == step else ()
+    whole = kept.step == step and SHARPEST in kept.shares  # files of older versions have less
+    counted = kept.shares.values() if whole else ()
     return tuple(n for n in lengths if not any(n in row for row in counted))

@@ -18,7 +18,7 @@ from typing import Any
 from taskhint.experiments.arm import Arm
 from taskhint.experiments.claims import AtLeast, AtMost, Better, Claim, NotBetter
 from taskhint.experiments.experiment import Experiment, Panel
-from taskhint.experiments.quantity import ACCURACY, MECHANISMS
+from taskhint.experiments.quantity import ACCURACY, MECHANISMS, SHARPNESS
 from taskhint.model.positions import Rope
 from taskhint.model.temperature import Fixed, LogVisible
 from taskhint.recipes import find_recipe
@@ -46,7 +46,7 @@ AMOUNTS = {
     1.0: ("", ""),
     2.0: (", twice the updates", "-x2"),
 }
-PANELS = (Panel(ACCURACY), *map(Panel, MECHANISMS))
+PANELS = (Panel(ACCURACY), *map(Panel, MECHANISMS), Panel(SHARPNESS))
 WIDE = {"width": 256, "heads": 8, "mlp_width": 512}
 WIDE_SYMBOLS = 100
 
