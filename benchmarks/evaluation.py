@@ -25,8 +25,7 @@ from benchmarks.memory import LONG, SEQUENCES, peak_mib
 from benchmarks.timing import Work, alternate, medians, say, timed
 from taskhint.data.batch import make_batch
 from taskhint.data.dataset import fresh_examples
-from taskhint.evaluation.bites import chosen_rows
-from taskhint.evaluation.exact import judge, score, sequences_at_once
+from taskhint.evaluation.exact import chosen_rows, judge, score, sequences_at_once
 from taskhint.model.decoder import Decoder
 from taskhint.recipes import find_recipe
 from taskhint.system.cores import on_every_core

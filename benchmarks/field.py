@@ -18,9 +18,9 @@ from taskhint.model.decoder import Decoder
 from taskhint.model.normaliser import Entmax15, Softmax
 from taskhint.model.positions import KerpleLog, KerplePower
 from taskhint.recipes import find_recipe
-from taskhint.recipes.field import PLAIN, SCRATCHPADS
+from taskhint.recipes.field import ENTRIES
 from taskhint.recipes.recipe import Recipe
-from taskhint.tasks import Addition, Sort
+from taskhint.tasks import Addition, Sort, Task
 from taskhint.training.loop import batch_for
 
 TOKENS = 11_000  # of a batch: those of 1,024 inputs to sort
@@ -60,9 +60,10 @@ def measure(
 
 def _tasks(model: ModelConfig) -> dict[str, Recipe]:
     plain = find_recipe("sort/standard").change(model=model)
-    makers = {SORT: Sort, **PLAIN}
-    tasks = {name: make() for name, make in makers.items()}
-    tasks |= {f"{name}, scratchpad": make() for name, make in SCRATCHPADS.items()}
+    tasks: dict[str, Task] = {SORT: Sort()}
+    for ending, words in (("/plain", ""), ("/scratchpad", ", scratchpad")):
+        for name in (entry.name for entry in ENTRIES if entry.name.endswith(ending)):
+            tasks[name.removesuffix(ending) + words] = find_recipe(name).task
     return {name: plain.change(task=task) for name, task in tasks.items()}
 
 

@@ -21,8 +21,8 @@ from taskhint.data.dataset import Dataset
 from taskhint.model.config import ModelConfig
 from taskhint.model.decoder import Decoder
 from taskhint.recipes.optimisers import Muon
+from taskhint.system.memory import keep_freed_memory
 from taskhint.tasks import Sort, Task
-from taskhint.training.allocator import keep_freed_memory
 
 BATCH_SIZE = 1024
 BATCHES = 4

@@ -15,8 +15,15 @@ import pytest
 import torch
 
 from taskhint.data.dataset import fresh_examples
-from taskhint.evaluation.bites import beginnings, best_bite, can_be_cut
-from taskhint.evaluation.exact import decode_failed, evaluate, judge, score
+from taskhint.evaluation.exact import (
+    beginnings,
+    best_bite,
+    can_be_cut,
+    decode_failed,
+    evaluate,
+    judge,
+    score,
+)
 from taskhint.evaluation.results import find_results
 from taskhint.evaluation.summary import summarise
 from taskhint.runs.curve import LengthCurve, Score, load_curves, save_curve

@@ -21,12 +21,11 @@ import torch
 from hypothesis import HealthCheck, given, settings
 
 from taskhint.recipes.recipe import Recipe
-from taskhint.runs.checkpoint import MANIFEST, STATE, WEIGHTS, Checkpoint, State
+from taskhint.runs.checkpoint import MANIFEST, STATE, WEIGHTS, Checkpoint, State, read_tensors
 from taskhint.runs.curve import LengthCurve, Score, load_curves, save_curve
 from taskhint.runs.environment import History, read_history
 from taskhint.runs.metrics import Metrics, MetricsWritten
 from taskhint.runs.run import Run, load, new_decoder, weight_shapes
-from taskhint.runs.tensors import read_tensors
 from taskhint.system.errors import UserError
 from taskhint.system.files import json_bytes, read_json
 from taskhint.system.settings import conform

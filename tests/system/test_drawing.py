@@ -6,8 +6,7 @@ import re
 import xml.etree.ElementTree as ElementTree
 
 from taskhint.report.style import STYLE
-from taskhint.system.drawing import legend_below, mark_training, new_figure, tidy
-from taskhint.system.panels import as_panels
+from taskhint.system.drawing import as_panels, legend_below, mark_training, new_figure, tidy
 
 
 def test_every_panel_and_the_legend_are_pictures_of_their_own() -> None:

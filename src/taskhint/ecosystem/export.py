@@ -28,8 +28,8 @@ from taskhint.ecosystem.schemes_taskhint import (
 )
 from taskhint.ecosystem.tokenizer import tokenizer_files
 from taskhint.recipes.recipe import Recipe
+from taskhint.runs.checkpoint import Wanted, read_tensors
 from taskhint.runs.run import Run, check_free, create, save_checkpoint, weight_shapes
-from taskhint.runs.tensors import Wanted, read_tensors
 from taskhint.system.errors import UserError
 from taskhint.system.files import json_bytes, read_json, write_atomically
 from taskhint.system.settings import to_json

@@ -5,6 +5,10 @@ the right ones before it. So one pass over prompt and right answer gives the ver
 is decoded. For the edit distance only the failed examples are decoded, and only from their first
 error on: until there the answer is the right one.
 
+Nothing is read on behind a first error: a model that fails at some length mostly fails early in
+the answer, and then prompt and beginning give the verdict at half the price. It never changes a
+verdict: tokens do not see those that follow them.
+
 Shapes: B examples, T tokens, A answer tokens.
 """
 
@@ -15,12 +19,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from taskhint.data.batch import Batch, make_batch
 from taskhint.data.dataset import MAX_TEST_EXAMPLES, fresh_examples
-from taskhint.evaluation.bites import beginnings, best_bite, can_be_cut, chosen_rows
 from taskhint.evaluation.levenshtein import levenshtein
 from taskhint.model.decoder import Decoder
 from taskhint.model.decoding import greedy
@@ -35,6 +39,10 @@ from taskhint.tasks.task import Examples, Task
 from taskhint.training.limits import check_evaluation, sequences_that_fit
 
 TOKENS_AT_ONCE = 1 << 12  # few enough to stay in the processor's caches
+# What a token of the answer costs, a prompt's being 1: the last block computes it in full.
+ANSWER_WEIGHT = 2.0
+SHARES = (16, 8, 4, 2)
+WORTHWHILE = 0.9
 
 
 @dataclass(frozen=True)
@@ -269,3 +277,42 @@ def _distances(decoder: Decoder, task: Task, examples: Examples, verdicts: Verdi
         right = examples.tokens[row, examples.prompts[row] : examples.sizes[row]].tolist()
         distances[row] = levenshtein(right, answer)
     return distances
+
+
+def can_be_cut(decoder: Decoder, task: Task) -> bool:
+    """Not where attention counts the whole sequence, nor where a part of the answer is given."""
+    return not decoder.config.judged_whole and not task.given
+
+
+def best_bite(examples: Examples, first_errors: Ints) -> int | None:
+    """How many tokens of each answer to judge first, going by these first errors; None if all at
+    once is cheaper.
+    """
+    prompt, answer = (
+        float(examples.prompts.mean()),
+        float((examples.sizes - examples.prompts).mean()),
+    )
+    whole = prompt + ANSWER_WEIGHT * answer
+    costs = {}
+    for share in SHARES:
+        bite = int(answer) // share
+        if bite:
+            left = ((first_errors < 0) | (first_errors >= bite)).mean()
+            costs[bite] = prompt + ANSWER_WEIGHT * bite + left * whole
+    best = min(costs, key=lambda bite: costs[bite], default=None)
+    return best if best is not None and costs[best] < WORTHWHILE * whole else None
+
+
+def beginnings(examples: Examples, bite: int) -> Examples:
+    """The same examples with answers of at most `bite` tokens."""
+    sizes = np.minimum(examples.sizes, examples.prompts + bite)
+    return Examples(examples.tokens[:, : sizes.max()], examples.prompts, sizes, examples.inputs)
+
+
+def chosen_rows(examples: Examples, chosen: npt.NDArray[np.bool_] | slice) -> Examples:
+    return Examples(
+        examples.tokens[chosen],
+        examples.prompts[chosen],
+        examples.sizes[chosen],
+        examples.inputs[chosen],
+    )

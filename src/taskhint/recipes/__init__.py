@@ -27,7 +27,7 @@ def find_recipe(name: str, scale: Scale = "pocket") -> Recipe:
     """The recipe of that name at that scale."""
     if name not in ENTRIES:
         raise UserError(f"unknown recipe {name!r}; {nearest(name, ENTRIES)}")
-    return ENTRIES[name].build(scale)
+    return ENTRIES[name].make(scale, name=name)
 
 
 def measured(name: str) -> Measured | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from taskhint.recipes.recipe import Recipe, Scale
+from taskhint.recipes.recipe import Recipe
 from taskhint.system.settings import Settings
 from taskhint.tasks import Task
 
@@ -15,9 +15,11 @@ DESK_TIMES = 2  # as many updates as at pocket scale
 
 @dataclass(frozen=True)
 class Entry:
+    """`make` takes the scale and this name."""
+
     name: str
     about: str
-    build: Callable[[Scale], Recipe]
+    make: Callable[..., Recipe]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ away: `--set model.positions=learned`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 
 from taskhint.model.config import ModelConfig
@@ -45,25 +45,10 @@ UPDATES = 3000
 ARITHMETIC_DEPTH = 4  # as for increment
 DATASET = 160_000_000
 
-PLAIN: Mapping[str, TaskMaker] = {
-    "copy": Copy,
-    "copy-repeats": CopyRepeats,
-    "reverse": Reverse,
-    "addition": Addition,
-    "multiplication": Multiplication,
-    "parity": Parity,
-    "majority": Majority,
-    "mode": Mode,
-    "count-up": CountUp,
-    "recall": Recall,
-    "flip-flop": FlipFlop,
-    "dyck-1": Dyck,
-}
-SCRATCHPADS: Mapping[str, TaskMaker] = {
-    "addition": AdditionScratchpad,
-    "multiplication": MultiplicationScratchpad,
-    "parity": ParityScratchpad,
-}
+PLAIN = "plain training"
+STEPS = "the answer contains the steps"
+GROWN = "lengths grow over half of training"
+PRIMED = "one input in 1,000 is twice as long as the others may be (sees longer inputs)"
 
 
 def recipe(
@@ -93,44 +78,49 @@ def recipe(
     )
 
 
-def entry(
-    name: str,
-    about: str,
-    task: TaskMaker,
-    hints: tuple[TaskMaker, ...] = (),
-    curriculum: Callable[[], Curriculum] = Alternate,
-) -> Entry:
-    build = partial(recipe, name=name, task=task, hints=hints, curriculum=curriculum)
-    return Entry(name=name, about=about, build=build)
-
-
 ENTRIES = (
-    *(entry(f"{family}/plain", "plain training", task) for family, task in PLAIN.items()),
-    *(
-        entry(f"{family}/scratchpad", "the answer contains the steps", task)
-        for family, task in SCRATCHPADS.items()
+    Entry("copy/plain", PLAIN, partial(recipe, task=Copy)),
+    Entry("copy-repeats/plain", PLAIN, partial(recipe, task=CopyRepeats)),
+    Entry("reverse/plain", PLAIN, partial(recipe, task=Reverse)),
+    Entry("addition/plain", PLAIN, partial(recipe, task=Addition)),
+    Entry("multiplication/plain", PLAIN, partial(recipe, task=Multiplication)),
+    Entry("parity/plain", PLAIN, partial(recipe, task=Parity)),
+    Entry("majority/plain", PLAIN, partial(recipe, task=Majority)),
+    Entry("mode/plain", PLAIN, partial(recipe, task=Mode)),
+    Entry("count-up/plain", PLAIN, partial(recipe, task=CountUp)),
+    Entry("recall/plain", PLAIN, partial(recipe, task=Recall)),
+    Entry("flip-flop/plain", PLAIN, partial(recipe, task=FlipFlop)),
+    Entry("dyck-1/plain", PLAIN, partial(recipe, task=Dyck)),
+    Entry("addition/scratchpad", STEPS, partial(recipe, task=AdditionScratchpad)),
+    Entry("multiplication/scratchpad", STEPS, partial(recipe, task=MultiplicationScratchpad)),
+    Entry("parity/scratchpad", STEPS, partial(recipe, task=ParityScratchpad)),
+    Entry(
+        "copy/next",
+        "with the hint of the next symbol",
+        partial(recipe, task=Copy, hints=(Next,)),
     ),
-    entry("copy/next", "with the hint of the next symbol", Copy, (Next,)),
-    entry("addition/carry-only", "with the hint of the carries", Addition, (CarryOnly,)),
-    entry("addition/no-carry", "with the hint of sums without carries", Addition, (NoCarry,)),
-    entry(
+    Entry(
+        "addition/carry-only",
+        "with the hint of the carries",
+        partial(recipe, task=Addition, hints=(CarryOnly,)),
+    ),
+    Entry(
+        "addition/no-carry",
+        "with the hint of sums without carries",
+        partial(recipe, task=Addition, hints=(NoCarry,)),
+    ),
+    Entry(
         "addition/both-hints",
         "with both hints",
-        Addition,
-        (NoCarry, CarryOnly),
+        partial(recipe, task=Addition, hints=(NoCarry, CarryOnly)),
     ),
-    entry("parity/running", "with the running parity as a hint", Parity, (ParityScratchpad,)),
-    *(
-        entry(f"{family}/grow", "lengths grow over half of training", task, curriculum=Grow)
-        for family, task in (("sort", Sort), ("addition", Addition))
+    Entry(
+        "parity/running",
+        "with the running parity as a hint",
+        partial(recipe, task=Parity, hints=(ParityScratchpad,)),
     ),
-    *(
-        entry(
-            f"{family}/prime",
-            "one input in 1,000 is twice as long as the others may be (sees longer inputs)",
-            task,
-            curriculum=Prime,
-        )
-        for family, task in (("sort", Sort), ("addition", Addition))
-    ),
+    Entry("sort/grow", GROWN, partial(recipe, task=Sort, curriculum=Grow)),
+    Entry("addition/grow", GROWN, partial(recipe, task=Addition, curriculum=Grow)),
+    Entry("sort/prime", PRIMED, partial(recipe, task=Sort, curriculum=Prime)),
+    Entry("addition/prime", PRIMED, partial(recipe, task=Addition, curriculum=Prime)),
 )

@@ -63,11 +63,11 @@ def recipe(
     return pocket if scale == "pocket" else pocket.with_steps(DESK_TIMES * POCKET_UPDATES)
 
 
-def best(scale: Scale) -> Recipe:
+def best(scale: Scale, *, name: str) -> Recipe:
     """Places counted from ⊥ in both directions, so that a digit and the one that answers it stand
     face to face.
     """
-    base = recipe(scale, name="increment/best")
+    base = recipe(scale, name=name)
     return replace(base, model=replace(base.model, positions=Mirror()))
 
 
@@ -75,21 +75,21 @@ ENTRIES = (
     Entry(
         "increment/standard",
         "plain training",
-        build=partial(recipe, name="increment/standard"),
+        recipe,
     ),
     Entry(
         "increment/tempered",
         "attention logits times a learned β·ln n",
-        build=partial(recipe, name="increment/tempered", temperature=LogVisible()),
+        partial(recipe, temperature=LogVisible()),
     ),
     Entry(
         "increment/carry",
         "with the carry hint",
-        build=partial(recipe, name="increment/carry", hints=(Carry,)),
+        partial(recipe, hints=(Carry,)),
     ),
     Entry(
         "increment/best",
         "places counted from ⊥ in both directions",
-        build=best,
+        best,
     ),
 )

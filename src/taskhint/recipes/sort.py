@@ -91,48 +91,46 @@ ENTRIES = (
     Entry(
         "sort/standard",
         "plain training",
-        build=partial(recipe, name="sort/standard"),
+        recipe,
     ),
     Entry(
         "sort/tempered",
         "attention logits times a learned β·ln n",
-        build=partial(recipe, name="sort/tempered", temperature=LogVisible()),
+        partial(recipe, temperature=LogVisible()),
     ),
     Entry(
         "sort/successor",
         "with the successor hint",
-        build=partial(recipe, name="sort/successor", hints=SUCCESSOR),
+        partial(recipe, hints=SUCCESSOR),
     ),
     Entry(
         "sort/successor-tempered",
         "successor hint and tempered softmax",
-        build=partial(
-            recipe, name="sort/successor-tempered", hints=SUCCESSOR, temperature=LogVisible()
-        ),
+        partial(recipe, hints=SUCCESSOR, temperature=LogVisible()),
     ),
     Entry(
         "sort/count",
         "with the count hint",
-        build=partial(recipe, name="sort/count", hints=(Count,)),
+        partial(recipe, hints=(Count,)),
     ),
     Entry(
         "sort/fill",
         "with the fill hint",
-        build=partial(recipe, name="sort/fill", hints=(Fill,)),
+        partial(recipe, hints=(Fill,)),
     ),
     Entry(
         "sort/all-hints",
         "successor, count and fill at once",
-        build=partial(recipe, name="sort/all-hints", hints=ALL_HINTS),
+        partial(recipe, hints=ALL_HINTS),
     ),
     Entry(
         "sort/best",
         "tempered, keys of one size, dense and repeating training data, twice the updates",
-        build=partial(best, name="sort/best"),
+        best,
     ),
     Entry(
         "sort/best-successor",
         "sort/best with the successor hint, on data of the same kind",
-        build=partial(best, name="sort/best-successor", hints=(partial(Successor, inputs=RICH),)),
+        partial(best, hints=(partial(Successor, inputs=RICH),)),
     ),
 )

@@ -9,7 +9,7 @@ from taskhint.experiments.arm import Arm
 from taskhint.experiments.experiment import Panel
 from taskhint.experiments.findings import Finding
 from taskhint.report.field_figures import figure_of
-from taskhint.system.panels import as_panels
+from taskhint.system.drawing import as_panels
 from taskhint.system.stats import OverSeeds
 from taskhint.system.tables import html_table, text_table
 

@@ -16,7 +16,7 @@ from taskhint.report.field_tables import (
     summary,
     theory_table,
 )
-from taskhint.system.panels import as_panels
+from taskhint.system.drawing import as_panels
 from taskhint.system.tables import html_table
 
 HOW = """A cell is the reach of the median seed as a multiple of the longest training length: the

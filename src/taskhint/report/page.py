@@ -18,9 +18,9 @@ from taskhint.report.experiment_page import overview, section
 from taskhint.report.field_page import field_section, task_notes
 from taskhint.report.figures import curves_figure
 from taskhint.report.style import STYLE
+from taskhint.system.drawing import as_panels
 from taskhint.system.errors import UserError
 from taskhint.system.files import write_atomically
-from taskhint.system.panels import as_panels
 from taskhint.system.tables import html_table
 
 

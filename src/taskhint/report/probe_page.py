@@ -18,10 +18,9 @@ from taskhint.probe.probe import Comparison, Shown, Table
 from taskhint.probe.study import EXAMPLES, Study, compare, compared_json, make_plan, study
 from taskhint.report.style import STYLE
 from taskhint.runs.run import Run, load
-from taskhint.system.drawing import as_png, as_svg
+from taskhint.system.drawing import as_panels, as_png, as_svg
 from taskhint.system.errors import UserError
 from taskhint.system.files import write_atomically
-from taskhint.system.panels import as_panels
 from taskhint.system.tables import text_table
 
 

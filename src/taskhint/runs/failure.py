@@ -13,7 +13,7 @@ from torch import Tensor
 
 from taskhint.data.batch import Batch
 from taskhint.model.decoder import Decoder
-from taskhint.runs.tensors import tensor_bytes
+from taskhint.runs.checkpoint import tensor_bytes
 from taskhint.system.files import json_bytes, write_atomically
 
 

@@ -32,15 +32,17 @@ from taskhint.runs.checkpoint import (
     WEIGHTS,
     Checkpoint,
     State,
+    Wanted,
     checkpoints_in,
+    described,
     remove_checkpoint,
     set_aside,
+    tensor_bytes,
     write_checkpoint,
 )
+from taskhint.runs.checkpoint import read_tensors as read_tensors
 from taskhint.runs.curve import LengthCurve, load_curves
 from taskhint.runs.metrics import METRICS, Metric, MetricsWritten, read_metrics
-from taskhint.runs.tensors import Wanted, described, tensor_bytes
-from taskhint.runs.tensors import read_tensors as read_tensors
 from taskhint.system.devices import Compute, compute
 from taskhint.system.errors import DivergedError, UserError, warn
 from taskhint.system.files import (

@@ -1,4 +1,6 @@
-"""How much memory there still is, and one clear line where it is not enough."""
+"""How much memory there still is, one clear line where it is not enough, and how a process keeps
+what tensors give back.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +14,10 @@ from taskhint.system.errors import MachineError, UserError
 CGROUPS = Path("/sys/fs/cgroup")
 # What torch says; its own class of error is known by name, because importing torch takes seconds.
 OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "out of memory", "bad_alloc")
+TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # names of glibc's settings
+NEVER = (1 << 31) - 1
+# Bytes from which blocks are the system's own; older versions take the second.
+LARGEST_BLOCKS = (1 << 30, 1 << 25)
 
 
 def available_bytes() -> int:
@@ -108,3 +114,21 @@ def _given_back(place: Path) -> int:
     """Of the memory in use, copies of files that the system drops when it needs room."""
     lines = (line.split() for line in (place / "memory.stat").read_text().splitlines())
     return sum(int(value) for name, value in lines if name == "inactive_file")
+
+
+def keep_freed_memory() -> bool:
+    """Memory that tensors give back stays with the process; whether it now does.
+
+    glibc returns large blocks to the system at once and fetches new ones for the next update: the
+    system clears every page of them again, which is a seventh of an update at width 512. No other
+    library than glibc is touched.
+    """
+    import ctypes
+
+    try:
+        mallopt = ctypes.CDLL("libc.so.6").mallopt
+    except (OSError, AttributeError):
+        return False
+    return bool(mallopt(TRIM_THRESHOLD, NEVER)) and any(
+        mallopt(MMAP_THRESHOLD, size) for size in LARGEST_BLOCKS
+    )

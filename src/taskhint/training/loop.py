@@ -21,7 +21,7 @@ from taskhint.recipes import find_recipe
 from taskhint.recipes.optimisers import Divisible
 from taskhint.recipes.recipe import Recipe
 from taskhint.runs import environment
-from taskhint.runs.checkpoint import OPTIMISER, WEIGHTS, Checkpoint
+from taskhint.runs.checkpoint import OPTIMISER, WEIGHTS, Checkpoint, described
 from taskhint.runs.failure import save_failure
 from taskhint.runs.metrics import Metrics, MetricsWritten
 from taskhint.runs.origin import origin_checkpoint
@@ -33,17 +33,16 @@ from taskhint.runs.run import (
     new_decoder,
     save_checkpoint,
 )
-from taskhint.runs.tensors import described
 from taskhint.runs.tracker import Tracker, find_tracker
 from taskhint.runs.tracking import tracking
 from taskhint.system.devices import Compute, compute, speaks, tf32
 from taskhint.system.errors import DivergedError, Interrupted, LostTeamError, UserError
 from taskhint.system.files import as_path
 from taskhint.system.lock import only_process
+from taskhint.system.memory import keep_freed_memory
 from taskhint.system.progress import Progress
 from taskhint.system.signals import Stop, name
 from taskhint.tasks.random_bits import POSITION_STREAM, Ints, RandomBits
-from taskhint.training.allocator import keep_freed_memory
 from taskhint.training.distributed import Team, joined, told_once
 from taskhint.training.limits import check_training
 

@@ -7,7 +7,7 @@ import sys
 
 SCRIPT = """
 import resource
-from taskhint.training.allocator import keep_freed_memory
+from taskhint.system.memory import keep_freed_memory
 
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
