@@ -15,8 +15,8 @@ from taskhint.data.dataset import Dataset
 from taskhint.experiments.field import SCHEMES
 from taskhint.model.config import ModelConfig
 from taskhint.model.decoder import Decoder
-from taskhint.model.normaliser import Entmax15, Softmax
 from taskhint.model.positions import KerpleLog, KerplePower
+from taskhint.model.softmax import Entmax15, Softmax
 from taskhint.recipes import find_recipe
 from taskhint.recipes.field import ENTRIES
 from taskhint.recipes.recipe import Recipe

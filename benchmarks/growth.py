@@ -14,7 +14,8 @@ from taskhint.evaluation.exact import score
 from taskhint.model.config import ModelConfig
 from taskhint.tasks import Sort
 from taskhint.tasks.lengths import Skewed
-from taskhint.training.cost import Example, forward_flops, symbol_flops
+from taskhint.training.cost import symbol_flops
+from taskhint.training.limits import Example, forward_flops
 
 ROUNDS = 5
 WIDTHS = (64, 128, 256, 512, 1024)

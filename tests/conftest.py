@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from taskhint.model.config import ModelConfig
-from taskhint.model.temperature import LogVisible
+from taskhint.model.softmax import LogVisible
 from taskhint.recipes import find_recipe
 from taskhint.recipes.optimisers import Muon
 from taskhint.recipes.recipe import Recipe

@@ -39,7 +39,7 @@ from taskhint.recipes.recipe import Recipe
 from taskhint.system.errors import UserError
 from taskhint.tasks import Count, Increment, Sort
 from taskhint.tasks.lengths import Skewed
-from taskhint.training import cost
+from taskhint.training import cost, limits
 from taskhint.training.loop import batch_for
 
 ROOT = Path(__file__).parent.parent
@@ -152,9 +152,11 @@ def test_the_limit_and_the_cost_model_count_what_torch_counts(depth: int) -> Non
     products = unavoidable(config, Sort().vocab.size, batch, Room())
     assert sum(product.flops for product in products) == counted
     kinds = [
-        cost.Example(group.count, group.length, group.tail, group.tail) for group in batch.groups
+        limits.Example(group.count, group.length, group.tail, group.tail) for group in batch.groups
     ]
-    each = sum(kind.share * cost.forward_flops(config, Sort().vocab.size, kind) for kind in kinds)
+    each = sum(
+        kind.share * limits.forward_flops(config, Sort().vocab.size, kind) for kind in kinds
+    )
     assert 3 * (each + cost.symbol_flops(config, Sort().vocab.size)) == counted
 
 
@@ -227,10 +229,10 @@ def test_expected_operations_are_the_mean_of_batches(name: str) -> None:
     for place, task in enumerate(recipe.tasks):
         batch = make_batch(task, Dataset(task, 0, 10**6, place).examples(range(recipe.batch_size)))
         scored = len(batch.targets) / len(batch.rows)
-        maps = [cost.Example(g.count, g.length, g.tail, 0.0) for g in batch.groups]
+        maps = [limits.Example(g.count, g.length, g.tail, 0.0) for g in batch.groups]
         head = 2 * recipe.model.width * task.vocab.size * scored * len(batch.rows)
         seen += head + sum(
-            one.share * cost.forward_flops(recipe.model, task.vocab.size, one) for one in maps
+            one.share * limits.forward_flops(recipe.model, task.vocab.size, one) for one in maps
         )
         seen += cost.symbol_flops(recipe.model, task.vocab.size)
     assert 3 * seen / len(recipe.tasks) == pytest.approx(cost.step_flops(recipe), rel=0.03)
@@ -250,9 +252,9 @@ def test_parameters_and_optimiser_state_are_counted_exactly() -> None:
     recipe = replace(find_recipe("sort/successor-tempered"), model=SMALL)
     decoder = Decoder(SMALL, recipe.task.vocab.size, [task.kind for task in recipe.tasks])
     learned = sum(value.numel() for value in decoder.parameters())
-    assert sum(cost.parameters(recipe).values()) == learned
+    assert sum(limits.parameters(recipe).values()) == learned
     assert cost.memory_bytes(replace(recipe, optimiser=Adam()))["optimiser"] == 8 * learned
-    matrices = cost.parameters(recipe)["matrices"]
+    matrices = limits.parameters(recipe)["matrices"]
     assert isinstance(recipe.optimiser, Muon)
     assert cost.memory_bytes(recipe)["optimiser"] == 8 * learned - 4 * matrices
 

@@ -21,7 +21,7 @@ from packaging.requirements import Requirement
 
 import taskhint
 from taskhint.cli import main
-from taskhint.model.normaliser import Entmax15
+from taskhint.model.softmax import Entmax15
 from taskhint.sweeps.cluster import connected
 from taskhint.system import extras
 from taskhint.system.errors import UserError

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import taskhint as th
-from taskhint.model.temperature import LogSequence
+from taskhint.model.softmax import LogSequence
 from taskhint.runs.curve import Score
 from taskhint.tasks import Carry, Count, Fill, Increment, Sort, Successor
 

@@ -16,9 +16,8 @@ from typing import Any, get_args, get_origin
 import taskhint
 from taskhint.cli import COMMANDS, _command_parser
 from taskhint.model.config import ModelConfig
-from taskhint.model.normaliser import Normaliser
 from taskhint.model.positions import Positions
-from taskhint.model.temperature import Temperature
+from taskhint.model.softmax import Normaliser, Temperature
 from taskhint.recipes.curriculum import Curriculum
 from taskhint.recipes.optimisers import Optimiser
 from taskhint.recipes.recipe import Hint, Recipe

@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from taskhint.model.edits import KnockOutMlp as KnockOutMlp
     from taskhint.model.edits import ReplaceStream as ReplaceStream
     from taskhint.model.edits import ScaleTemperature as ScaleTemperature
-    from taskhint.model.normaliser import Normaliser as Normaliser
     from taskhint.model.positions import PositionHooks as PositionHooks
     from taskhint.model.positions import Positions as Positions
-    from taskhint.model.temperature import Temperature as Temperature
-    from taskhint.model.temperature import TemperatureHook as TemperatureHook
+    from taskhint.model.softmax import Normaliser as Normaliser
+    from taskhint.model.softmax import Temperature as Temperature
+    from taskhint.model.softmax import TemperatureHook as TemperatureHook
     from taskhint.model.trace import Trace as Trace
     from taskhint.model.weights import Weight as Weight
     from taskhint.probe.mechanism import Mechanism as Mechanism
@@ -120,9 +120,8 @@ _NAMES = {
         "ReplaceStream",
         "ScaleTemperature",
     ),
-    "taskhint.model.normaliser": ("Normaliser",),
     "taskhint.model.positions": ("PositionHooks", "Positions"),
-    "taskhint.model.temperature": ("Temperature", "TemperatureHook"),
+    "taskhint.model.softmax": ("Normaliser", "Temperature", "TemperatureHook"),
     "taskhint.model.trace": ("Trace",),
     "taskhint.model.weights": ("Weight",),
     "taskhint.probe.mechanism": ("Mechanism", "Verdict"),

@@ -12,7 +12,7 @@ import torch
 import taskhint.hf as hf
 from taskhint.construct import construct
 from taskhint.model.positions import Coupling, Positions, Randomised
-from taskhint.model.temperature import Temperature
+from taskhint.model.softmax import Temperature
 from taskhint.runs.run import Run
 from taskhint.tasks import Addition, AdditionScratchpad, Copy, Reverse
 from taskhint.tasks.increment import Carry

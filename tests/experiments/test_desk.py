@@ -18,7 +18,7 @@ from taskhint.experiments.experiment import Experiment
 from taskhint.experiments.findings import find_all
 from taskhint.experiments.ours import desk_best
 from taskhint.experiments.ours.desk_best import Setting
-from taskhint.model.temperature import Fixed, LogVisible
+from taskhint.model.softmax import Fixed, LogVisible
 from taskhint.recipes import find_recipe, recipe_names
 from taskhint.recipes.optimisers import Muon
 from taskhint.recipes.recipe import Hint, Recipe

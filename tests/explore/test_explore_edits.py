@@ -26,7 +26,7 @@ from taskhint.model.edits import (
     ScaleTemperature,
 )
 from taskhint.model.positions.mirror import Mirror
-from taskhint.model.temperature import LogVisible
+from taskhint.model.softmax import LogVisible
 from taskhint.runs.run import Run
 from taskhint.system.errors import UserError
 from taskhint.system.settings import conform, to_json

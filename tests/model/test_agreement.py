@@ -20,10 +20,9 @@ from taskhint.model import reference
 from taskhint.model.config import ModelConfig
 from taskhint.model.decoder import Decoder
 from taskhint.model.decoding import greedy
-from taskhint.model.normaliser import Normaliser
 from taskhint.model.positions import Positions
 from taskhint.model.reference import Padded, padded
-from taskhint.model.temperature import Temperature
+from taskhint.model.softmax import Normaliser, Temperature
 from taskhint.tasks import Examples, Increment
 from taskhint.tasks.random_bits import TEST_STREAM, Ints, RandomBits
 

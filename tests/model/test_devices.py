@@ -26,9 +26,8 @@ from taskhint.model import places
 from taskhint.model.config import ModelConfig
 from taskhint.model.decoder import Decoder
 from taskhint.model.decoding import greedy
-from taskhint.model.normaliser import Normaliser
 from taskhint.model.positions import Positions
-from taskhint.model.temperature import Temperature
+from taskhint.model.softmax import Normaliser, Temperature
 from taskhint.recipes.optimisers import Adam, Muon
 from taskhint.runs.run import Run, load
 from taskhint.system import devices

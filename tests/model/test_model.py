@@ -21,7 +21,7 @@ from taskhint.model.config import ModelConfig
 from taskhint.model.decoder import Decoder
 from taskhint.model.decoding import greedy
 from taskhint.model.positions import Learned, Mirror, Sinusoidal
-from taskhint.model.temperature import LogVisible
+from taskhint.model.softmax import LogVisible
 from taskhint.model.trace import trace_names
 from taskhint.system.errors import UserError
 from taskhint.tasks import Carry, Count, Fill, Increment, Sort, Successor, Task
@@ -257,7 +257,7 @@ def test_looking_at_symbols_is_looking_at_tokens(
         taken.append(attend_by_counts(*given))
         return taken[-1]
 
-    monkeypatch.setattr("taskhint.model.attention.layer.attend_by_counts", watched)
+    monkeypatch.setattr("taskhint.model.block.attend_by_counts", watched)
     task = Sort(symbols=5)
     decoder = decoder_for(VARIANTS[name], task, dtype)
     batch = make_batch(task, [fresh_examples(task, 0, length, 0, 7) for length in (12, 30)])

@@ -19,10 +19,9 @@ from taskhint.data.batch import make_batch
 from taskhint.data.dataset import fresh_examples
 from taskhint.evaluation.exact import evaluate
 from taskhint.model.attention import paths
+from taskhint.model.block import Draw, LearnedWeights
 from taskhint.model.config import ModelConfig
 from taskhint.model.decoder import Decoder
-from taskhint.model.initial import Draw, LearnedWeights
-from taskhint.model.normaliser import Entmax15
 from taskhint.model.places import Places
 from taskhint.model.positions import (
     Abacus,
@@ -37,7 +36,7 @@ from taskhint.model.positions import (
     T5Buckets,
     Windows,
 )
-from taskhint.model.temperature import Temperature
+from taskhint.model.softmax import Entmax15, Temperature
 from taskhint.recipes import find_recipe
 from taskhint.system.errors import UserError
 from taskhint.tasks import Carry, Increment, Sort, Task

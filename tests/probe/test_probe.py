@@ -16,7 +16,7 @@ from taskhint.construct.coordinates import Coordinates
 from taskhint.construct.sorting import CANDIDATES_HEAD, REMAINING_HEAD, SUCCESSOR_HEAD
 from taskhint.model.config import ModelConfig
 from taskhint.model.decoder import Decoder
-from taskhint.model.temperature import LogVisible
+from taskhint.model.softmax import LogVisible
 from taskhint.probe import (
     Subject,
     answer_by_stage,

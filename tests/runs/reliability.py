@@ -29,7 +29,7 @@ from typing import Any
 
 from taskhint.cli import main
 from taskhint.model.config import ModelConfig
-from taskhint.model.temperature import LogVisible
+from taskhint.model.softmax import LogVisible
 from taskhint.recipes import find_recipe
 from taskhint.recipes.recipe import Recipe
 

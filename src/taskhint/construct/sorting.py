@@ -34,7 +34,7 @@ from taskhint.construct.coordinates import Coordinates
 from taskhint.construct.plan import Plan, make_plan
 from taskhint.model.config import ModelConfig
 from taskhint.model.decoder import Decoder
-from taskhint.model.temperature import LogVisible
+from taskhint.model.softmax import LogVisible
 from taskhint.recipes.optimisers import Adam
 from taskhint.recipes.recipe import Recipe
 from taskhint.runs.run import Run, check_memory, create, save_checkpoint

@@ -59,6 +59,17 @@ class Batch:
         for group, part in zip(self.groups, parts, strict=True):
             yield part.view(group.count, group.length)
 
+    def tail_index(self) -> Tensor:
+        """(M,) the flat numbers of the tail positions of each example."""
+        device = self.tokens.device
+        first, parts = 0, []
+        for g in self.groups:
+            rows = first + torch.arange(g.count, device=device)[:, None] * g.length
+            places = torch.arange(g.length - g.tail, g.length, device=device)
+            parts.append((rows + places).flatten())
+            first += g.count * g.length
+        return torch.cat(parts)
+
     def with_drawn_ids(self, draw: Callable[[Ints, Ints], Ints | None]) -> Batch:
         """With position ids for training: `draw` gets the rows and (B, T) tokens of equally long
         examples and gives (B, T + 1) ids.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
-from taskhint.model.normaliser import Normaliser, Softmax
 from taskhint.model.positions import NoPositions, Positions
-from taskhint.model.temperature import Constant, Temperature
+from taskhint.model.softmax import Constant, Normaliser, Softmax, Temperature
 from taskhint.system.errors import UserError
 from taskhint.system.settings import ADDED, Settings, setting
 
@@ -58,7 +58,7 @@ class ModelConfig(Settings):
         self.positions.check(self)
         self.temperature.check(self)
 
-    @property
+    @cached_property
     def each_head(self) -> int:
         return self.head_width or self.width // self.heads
 

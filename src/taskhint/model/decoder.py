@@ -14,13 +14,12 @@ import torch
 from torch import Tensor, nn
 
 from taskhint.data.batch import Batch, Group
-from taskhint.model.attention.layer import Attention, Symbols
 from taskhint.model.attention.paths import Attend, attend_flat
+from taskhint.model.block import Block, Draw, LearnedWeights, Symbols, norm_at
 from taskhint.model.config import ModelConfig
 from taskhint.model.edits import Edit
-from taskhint.model.initial import Draw, LearnedWeights
-from taskhint.model.places import Places, tail_index
-from taskhint.model.trace import Keep, Trace, check_edits, keep_nothing, trace_names
+from taskhint.model.places import Places
+from taskhint.model.trace import Trace, check_edits, trace_names
 from taskhint.system.devices import Compute, products
 from taskhint.system.errors import UserError, nearest
 from taskhint.tasks.task import Task
@@ -28,57 +27,6 @@ from taskhint.tasks.task import Task
 EMBEDDING_SIZE = (
     0.2  # standard deviation at the start; 0.02 or 1 need twice the updates at pocket scale
 )
-
-
-class Mlp(nn.Module):
-    def __init__(self, config: ModelConfig) -> None:
-        super().__init__()
-        self.up = nn.Linear(config.width, config.mlp_width)
-        self.activation = nn.GELU() if config.activation == "gelu" else nn.ReLU()
-        self.down = nn.Linear(config.mlp_width, config.width)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.down(self.activation(self.up(x)))
-
-
-def _norm(config: ModelConfig, where: str) -> nn.Module:
-    return nn.LayerNorm(config.width) if config.norm == where else nn.Identity()
-
-
-class Block(nn.Module):
-    def __init__(self, config: ModelConfig, positions: LearnedWeights) -> None:
-        super().__init__()
-        self.before_attention = _norm(config, "before")
-        self.attention = Attention(config, positions)
-        self.before_mlp = _norm(config, "before") if config.mlp_width else None
-        self.mlp = Mlp(config) if config.mlp_width else None
-        self.after = _norm(config, "after")
-
-    def initialise(self, draw: Draw, residual: float) -> None:
-        self.attention.initialise(draw, residual)
-        if self.mlp is not None:
-            draw.linear(self.mlp.up)
-            draw.linear(self.mlp.down, residual)
-
-    def forward(
-        self,
-        x: Tensor,
-        places: Places,
-        attend: Attend,
-        tail: Tensor | None = None,
-        symbols: Symbols | None = None,
-        keep: Keep = keep_nothing,
-    ) -> Tensor:
-        """(N, D) -> (N, D), or (M, D) of the tail positions only. `symbols`: what x was taken
-        from, if that is so.
-        """
-        read = self.before_attention(x if symbols is None else symbols.table)
-        gathered = self.attention(read, places, attend, tail, symbols, keep)
-        x = x if tail is None else x.index_select(0, tail)
-        x = keep("after_attention", x + keep("attention.out", gathered))
-        if self.mlp is not None and self.before_mlp is not None:
-            x = x + keep("mlp.out", self.mlp(self.before_mlp(x)))
-        return keep("after_mlp", self.after(x))
 
 
 class Decoder(nn.Module):
@@ -98,7 +46,7 @@ class Decoder(nn.Module):
         self.embedding = nn.Embedding(vocab_size, config.width)
         self.positions = LearnedWeights(config.positions.weights(config))
         self.blocks = nn.ModuleList(Block(config, self.positions) for _ in range(config.depth))
-        self.final_norm = _norm(config, "before")
+        self.final_norm = norm_at(config, "before")
         self.heads = nn.ModuleDict({name: nn.Linear(config.width, vocab_size) for name in names})
         self.to(getattr(torch, config.dtype))
 
@@ -153,7 +101,7 @@ class Decoder(nn.Module):
         if isinstance(batch, Tensor):
             return self._logits_of_tokens(batch, head, inputs)
         places = Places.of_batch(batch, self.config.positions, self.task(head))
-        tail = tail_index(batch)
+        tail = batch.tail_index()
         x = self._embed(batch.tokens, places)
         symbols = self._symbols(batch)
         with products(self.precision, self.device):

@@ -106,14 +106,3 @@ def _token_ids(
         )
     ids = torch.from_numpy(positions.token_ids(tokens.cpu().numpy(), task)).to(tokens.device)
     return ids[:, start:-1].flatten(), ids[:, start + 1 :].flatten()
-
-
-def tail_index(batch: Batch) -> Tensor:
-    """(M,) the flat numbers of the tail positions of each example."""
-    device = batch.tokens.device
-    first, parts = 0, []
-    for g in batch.groups:
-        rows = first + torch.arange(g.count, device=device)[:, None] * g.length
-        parts.append((rows + torch.arange(g.length - g.tail, g.length, device=device)).flatten())
-        first += g.count * g.length
-    return torch.cat(parts)

@@ -22,21 +22,14 @@ on with what it made of it. K is the head width.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from torch import Tensor
 
 from taskhint.model.attention.paths import Attend, Variant, attend_general, rectangle_of_ids
+from taskhint.model.block import Keep
 from taskhint.model.edits import Edit, Other
 from taskhint.system.errors import UserError, nearest
-
-Keep = Callable[[str, Tensor], Tensor]
-"""A name and a value of all flat tokens -> the value with which the pass goes on."""
-
-
-def keep_nothing(name: str, value: Tensor) -> Tensor:  # noqa: ARG001
-    """Nobody asked for a trace."""
-    return value
 
 
 def trace_names(depth: int, mlp: bool = True) -> list[str]:

@@ -12,7 +12,7 @@ from functools import partial
 
 from taskhint.model.config import ModelConfig
 from taskhint.model.positions import Mirror
-from taskhint.model.temperature import Constant, LogVisible, Temperature
+from taskhint.model.softmax import Constant, LogVisible, Temperature
 from taskhint.recipes.entry import DESK_TIMES, Entry, TaskMaker
 from taskhint.recipes.optimisers import Adam, Muon
 from taskhint.recipes.recipe import Hint, Recipe, Scale

@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any, ClassVar, Literal, get_args
 
 from taskhint.model.config import ModelConfig
@@ -163,7 +164,7 @@ class Recipe(Settings):
         for task in self.tasks:
             self.model.positions.check_task(task)
 
-    @property
+    @cached_property
     def tasks(self) -> tuple[Task, ...]:
         """The main task, then the hints."""
         return (self.task, *(hint.task for hint in self.hints))

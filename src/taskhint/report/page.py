@@ -5,8 +5,10 @@ settings behind them.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import fields
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from taskhint.evaluation.results import Result, find_results
 from taskhint.evaluation.summary import Point, Series, summarise, updates_text
@@ -160,16 +162,17 @@ def describe(recipe: Recipe) -> str:
     )
 
 
-def _fields(settings: object) -> str:
-    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in vars(settings).items())
+def _fields(settings: Any) -> str:
+    found = {field.name: getattr(settings, field.name) for field in fields(settings)}
+    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in found.items())
 
 
 def _inputs(recipe: Recipe) -> str:
-    fields = getattr(recipe.task, "inputs", recipe.task)
+    inputs = getattr(recipe.task, "inputs", recipe.task)
     found = ", ".join(
-        f"{name} {value}"
-        for name, value in vars(fields).items()
-        if name not in ("lengths", "symbols")
+        f"{field.name} {getattr(inputs, field.name)}"
+        for field in fields(inputs)
+        if field.name not in ("lengths", "symbols")
     )
     return f"inputs {found}; " if found else ""
 

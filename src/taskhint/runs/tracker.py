@@ -139,10 +139,8 @@ class Trackio(Calls):
 OURS = (TensorBoard, Wandb, Trackio)
 
 
-def find_tracker(given: Tracker | str | None) -> Tracker | None:
+def find_tracker(given: Tracker | str) -> Tracker:
     """The tracker that is meant; a name that nobody knows is refused."""
-    if given is None:
-        return None
     tracker: Tracker = conform(Tracker, given, "track")
     if type(tracker).__module__ == "__main__":
         raise UserError(

@@ -36,10 +36,10 @@ _TOLD = 1  # exit code of a tracker's process that has said itself what went wro
 
 @contextmanager
 def tracking(
-    tracker: Tracker | None, path: Path, recipe: Recipe, metrics: Metrics | None, step: int
+    tracker: Tracker, path: Path, recipe: Recipe, metrics: Metrics | None, step: int
 ) -> Iterator[None]:
     """Tell the tracker of what is added to the metrics meanwhile. Never fails."""
-    if tracker is None or metrics is None or not can_start(tracker):
+    if metrics is None or not can_start(tracker):
         yield
         return
     about = TrackedRun(path.resolve(), _id(path, recipe), step, flat_settings(recipe))

@@ -129,6 +129,23 @@ def tf32(precision: str) -> Iterator[None]:
 
 
 @contextmanager
+def without_onednn() -> Iterator[None]:
+    """oneDNN compiles and keeps a GELU for every new shape, and without padding every batch is a
+    new shape.
+
+    That is a gigabyte after three thousand updates. torch's own GELU is as fast.
+    """
+    import torch
+
+    before = torch._C._get_mkldnn_enabled()
+    torch.backends.mkldnn.enabled = False  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        torch.backends.mkldnn.enabled = before  # type: ignore[assignment]
+
+
+@contextmanager
 def _bfloat16(kind: str) -> Iterator[None]:
     import torch
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -37,7 +37,7 @@ class Arithmetic(ArrayTask):
     lengths: Lengths = field(default_factory=partial(EvenLengths, shortest=1, longest=10))
     operands: Literal["plain", "reversed"] = "plain"
 
-    @property
+    @cached_property
     def vocab(self) -> Vocab:
         marks = (DELIMITER, PAD, self.operator)
         return Vocab(first_symbol=0, symbols=10, marks=marks, written=(self.operator,))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -29,7 +30,7 @@ class BitTask(ArrayTask):
 
     lengths: Lengths = field(default_factory=EvenLengths)
 
-    @property
+    @cached_property
     def vocab(self) -> Vocab:
         return Vocab(first_symbol=0, symbols=2, marks=(DELIMITER, PAD))
 

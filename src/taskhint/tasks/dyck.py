@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -48,7 +48,7 @@ class Dyck(ArrayTask):
     lengths: Lengths = field(default_factory=partial(EvenLengths, shortest=1, longest=10))
     wrong: Literal["mixed", "dips"] = "mixed"
 
-    @property
+    @cached_property
     def vocab(self) -> Vocab:
         names = (OPEN, CLOSE)
         return Vocab(first_symbol=0, symbols=2, marks=(DELIMITER, PAD, *names), written=names)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -47,7 +48,7 @@ class FlipFlop(ArrayTask):
     lengths: Lengths = field(default_factory=EvenLengths)
     ignored: float = setting(0.8, at_least=0, at_most=1)
 
-    @property
+    @cached_property
     def vocab(self) -> Vocab:
         names = (WRITE, IGNORE, READ)
         return Vocab(first_symbol=0, symbols=2, marks=(DELIMITER, PAD, *names), written=names)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import ClassVar, Self
 
 import numpy as np
@@ -35,7 +35,7 @@ class DigitTask(Task):
     lengths: Lengths = field(default_factory=paper_lengths)
     nines: float = setting(0.1, at_least=0, at_most=1)
 
-    @property
+    @cached_property
     def vocab(self) -> Vocab:
         return Vocab(first_symbol=0, symbols=10, marks=(DELIMITER, PAD, NONE, CARRY_MARK))
 

@@ -9,7 +9,7 @@ import operator
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -288,7 +288,7 @@ class SymbolTask(Task):
     lengths: Lengths = field(default_factory=paper_lengths)
     symbols: int = setting(100, at_least=2, at_most=MAX_SYMBOLS)
 
-    @property
+    @cached_property
     def vocab(self) -> Vocab:
         return Vocab(first_symbol=1, symbols=self.symbols, marks=(DELIMITER, PAD, NONE))
 

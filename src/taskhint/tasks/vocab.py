@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from taskhint.system.errors import UserError
 
@@ -26,7 +27,7 @@ class Vocab:
     marks: tuple[str, ...]
     written: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def size(self) -> int:
         return self.symbols + len(self.marks)
 
@@ -34,11 +35,11 @@ class Vocab:
     def last_symbol(self) -> int:
         return self.first_symbol + self.symbols - 1
 
-    @property
+    @cached_property
     def delimiter(self) -> int:
         return self.mark(DELIMITER)
 
-    @property
+    @cached_property
     def pad(self) -> int:
         return self.mark(PAD)
 

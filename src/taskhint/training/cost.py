@@ -17,20 +17,24 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import torch
 
 from taskhint.data.batch import make_batch
 from taskhint.model.config import ModelConfig
-from taskhint.model.decoder import Decoder
 from taskhint.model.positions import NoPositions
 from taskhint.recipes import find_recipe
 from taskhint.recipes.optimisers import Muon
 from taskhint.recipes.recipe import Recipe
 from taskhint.tasks.random_bits import TEST_STREAM, RandomBits
 from taskhint.tasks.task import Task
+from taskhint.training.limits import (
+    BACKWARD,
+    FLOAT,
+    Example,
+    forward_flops,
+    kept_floats,
+    parameters,
+)
 
-BACKWARD = 2  # a linear map's way back is two products of the size of the one on the way there
-FLOAT = 4  # bytes
 DRAWS = 2048
 TEST_EXAMPLES = 100_000  # sequences that the paper judges at each length
 TEST_LENGTHS = {"sort": (5, 10, 20, 30, 50, 70, 100), "increment": (5, 10, *range(11, 21))}
@@ -53,18 +57,6 @@ GPUS = {
     "L4": Gpu(60.0, 24),
     "RTX 4090": Gpu(82.6, 24),
 }
-
-
-@dataclass(frozen=True)
-class Example:
-    """A kind of example: its share among all, and its expected tokens, last-block queries and
-    scored tokens.
-    """
-
-    share: float
-    tokens: int
-    queries: int
-    scored: float
 
 
 @lru_cache(maxsize=64)
@@ -95,27 +87,6 @@ def padded_examples(task: Task, batch_size: int) -> tuple[Example, ...]:
     return tuple(
         Example(float(p), n, n, n) for n, p in zip(lengths, longest, strict=True) if p > 0
     )
-
-
-def forward_flops(
-    config: ModelConfig, vocab_size: int, kind: Example, padded: bool = False
-) -> float:
-    """Operations of one example on the way there. Ours takes the first block's maps from a table:
-    see symbol_flops.
-    """
-    inner = config.heads * config.each_head
-    seen = 2 * 2 * config.width * inner  # a token's key and value
-    asking = (
-        2 * 2 * config.width * (inner + config.mlp_width)
-    )  # its query and what attention found; MLP up and down
-    attention = 2 * 2 * kind.tokens * inner  # its logits with all keys, and the weighted values
-    full = kind.tokens * (seen + asking + attention)
-    last = kind.tokens * seen + kind.queries * (asking + attention)
-    total = (config.depth - 1) * full + last + kind.scored * 2 * config.width * vocab_size
-    if padded or not isinstance(config.positions, NoPositions):
-        return total
-    first_queries = kind.queries if config.depth == 1 else kind.tokens
-    return total - kind.tokens * seen - first_queries * 2 * config.width * inner
 
 
 def symbol_flops(config: ModelConfig, vocab_size: int) -> float:
@@ -155,18 +126,6 @@ def step_flops(recipe: Recipe, padded: bool = False) -> float:
     return recipe.batch_size * example_flops(recipe, padded) + once
 
 
-def parameters(recipe: Recipe) -> dict[str, int]:
-    """How many numbers are learned: the matrices inside the blocks, and all others."""
-    with torch.device("meta"):
-        decoder = Decoder(recipe.model, recipe.task.vocab.size, recipe.tasks)
-    counts = {"matrices": 0, "rest": 0}
-    for name, value in decoder.named_parameters():
-        counts["matrices" if name.startswith("blocks.") and value.dim() == 2 else "rest"] += (
-            value.numel()
-        )
-    return counts
-
-
 def memory_bytes(recipe: Recipe, padded: bool = False) -> dict[str, float]:
     """Float32 throughout. Adam keeps two numbers beside each weight; Muon one beside those of the
     matrices.
@@ -185,26 +144,6 @@ def memory_bytes(recipe: Recipe, padded: bool = False) -> dict[str, float]:
         "optimiser": FLOAT * kept,
         "activations": FLOAT * recipe.batch_size * largest,
     }
-
-
-def kept_floats(recipe: Recipe, kind: Example) -> float:
-    """What one example keeps for the way back: each map's input, what norms and activations saw,
-    attention weights.
-
-    Per block: the stream before both norms and their outputs (4 D), queries, keys, values and what
-    attention found (4 I), the MLP before and after its activation (2 F). At the end the logits and
-    their softmax.
-    """
-    config = recipe.model
-    inner = config.heads * config.each_head
-    asking = 2 * config.width + 2 * inner + 2 * config.mlp_width + config.heads * kind.tokens
-    seen = 2 * config.width + 2 * inner
-    blocks = (
-        (config.depth - 1) * kind.tokens * (asking + seen)
-        + kind.tokens * seen
-        + kind.queries * asking
-    )
-    return blocks + kind.queries * 2 * config.width + kind.scored * 2 * recipe.task.vocab.size
 
 
 def hours(

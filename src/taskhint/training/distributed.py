@@ -131,7 +131,7 @@ def _lost() -> Iterator[None]:
 
 
 @contextmanager
-def told_once(team: Team | None) -> Iterator[None]:
+def told_once(team: Team) -> Iterator[None]:
     """Of the processes of a team that an error ends, the first one tells it.
 
     At once: torchrun ends the others, and they may not come to it later.
@@ -140,8 +140,8 @@ def told_once(team: Team | None) -> Iterator[None]:
         with memory_errors():
             yield
     except Exception as error:
-        first = team is not None and team.tells_first(error)
-        if team is not None and isinstance(error, UserError):
+        first = team.tells_first(error)
+        if isinstance(error, UserError):
             error.told = True
             if first:
                 tell(f"error: {error}")
@@ -149,12 +149,9 @@ def told_once(team: Team | None) -> Iterator[None]:
 
 
 @contextmanager
-def joined(recipe: Recipe, device: torch.device) -> Iterator[Team | None]:
-    """The team of this process; None if torchrun did not start several."""
+def joined(recipe: Recipe, device: torch.device) -> Iterator[Team]:
+    """The team of this process, of which torchrun started several."""
     size = processes()
-    if size == 1:
-        yield None
-        return
     _check(recipe, device, size)
     begun = dist.is_initialized()  # by the script that torchrun started
     try:

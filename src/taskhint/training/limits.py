@@ -21,24 +21,19 @@ from taskhint.data.batch import Group, make_batch
 from taskhint.model.attention.packed import LONGEST
 from taskhint.model.attention.paths import PAIRS_AT_ONCE
 from taskhint.model.config import ModelConfig
-from taskhint.model.normaliser import Softmax
+from taskhint.model.decoder import Decoder
 from taskhint.model.places import Places
-from taskhint.model.positions import PositionHooks, Positions
+from taskhint.model.positions import NoPositions, PositionHooks, Positions
+from taskhint.model.softmax import Softmax
 from taskhint.recipes.recipe import Recipe
 from taskhint.system.devices import free_bytes, speaks
 from taskhint.system.memory import check_fits, gigabytes
 from taskhint.tasks.check import check_own_tasks
 from taskhint.tasks.random_bits import TEST_STREAM, Ints, RandomBits
 from taskhint.tasks.task import Task
-from taskhint.training.cost import (
-    BACKWARD,
-    FLOAT,
-    Example,
-    forward_flops,
-    kept_floats,
-    parameters,
-)
 
+BACKWARD = 2  # a linear map's way back is two products of the size of the one on the way there
+FLOAT = 4  # bytes
 BUCKETS = 64
 COPIES = 6  # of the weights: they, their gradients, the optimiser's numbers, a checkpoint
 MUCH_WORK = 1e12  # operations of an update or a sequence that are announced: ten seconds on a core
@@ -50,6 +45,18 @@ CPU = torch.device("cpu")
 FILLED = 0.5  # share of a device's free memory that an evaluation fills
 # Of a chunk of an evaluation on a device: attention kernels number at most 65,535 rows.
 MOST_SEQUENCES, MOST_TOKENS = 1 << 15, 1 << 22
+
+
+@dataclass(frozen=True)
+class Example:
+    """A kind of example: its share among all, and its expected tokens, last-block queries and
+    scored tokens.
+    """
+
+    share: float
+    tokens: int
+    queries: int
+    scored: float
 
 
 @dataclass(frozen=True)
@@ -112,6 +119,59 @@ def _task_need(recipe: Recipe, task: Task) -> Need:
         return max(recipe.batch_size * mean, values[-1])
 
     return Need(BESIDES * FLOAT * in_batch(floats), in_batch(work))
+
+
+def kept_floats(recipe: Recipe, kind: Example) -> float:
+    """What one example keeps for the way back: each map's input, what norms and activations saw,
+    attention weights.
+
+    Per block: the stream before both norms and their outputs (4 D), queries, keys, values and what
+    attention found (4 I), the MLP before and after its activation (2 F). At the end the logits and
+    their softmax.
+    """
+    config = recipe.model
+    inner = config.heads * config.each_head
+    asking = 2 * config.width + 2 * inner + 2 * config.mlp_width + config.heads * kind.tokens
+    seen = 2 * config.width + 2 * inner
+    blocks = (
+        (config.depth - 1) * kind.tokens * (asking + seen)
+        + kind.tokens * seen
+        + kind.queries * asking
+    )
+    return blocks + kind.queries * 2 * config.width + kind.scored * 2 * recipe.task.vocab.size
+
+
+def parameters(recipe: Recipe) -> dict[str, int]:
+    """How many numbers are learned: the matrices inside the blocks, and all others."""
+    with torch.device("meta"):
+        decoder = Decoder(recipe.model, recipe.task.vocab.size, recipe.tasks)
+    counts = {"matrices": 0, "rest": 0}
+    for name, value in decoder.named_parameters():
+        counts["matrices" if name.startswith("blocks.") and value.dim() == 2 else "rest"] += (
+            value.numel()
+        )
+    return counts
+
+
+def forward_flops(
+    config: ModelConfig, vocab_size: int, kind: Example, padded: bool = False
+) -> float:
+    """Operations of one example on the way there. Ours takes the first block's maps from a table:
+    see symbol_flops.
+    """
+    inner = config.heads * config.each_head
+    seen = 2 * 2 * config.width * inner  # a token's key and value
+    asking = (
+        2 * 2 * config.width * (inner + config.mlp_width)
+    )  # its query and what attention found; MLP up and down
+    attention = 2 * 2 * kind.tokens * inner  # its logits with all keys, and the weighted values
+    full = kind.tokens * (seen + asking + attention)
+    last = kind.tokens * seen + kind.queries * (asking + attention)
+    total = (config.depth - 1) * full + last + kind.scored * 2 * config.width * vocab_size
+    if padded or not isinstance(config.positions, NoPositions):
+        return total
+    first_queries = kind.queries if config.depth == 1 else kind.tokens
+    return total - kind.tokens * seen - first_queries * 2 * config.width * inner
 
 
 def _training_floats(recipe: Recipe, kind: Example) -> float:

@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -35,11 +35,11 @@ from taskhint.runs.run import (
 )
 from taskhint.runs.tracker import Tracker, find_tracker
 from taskhint.runs.tracking import tracking
-from taskhint.system.devices import Compute, compute, speaks, tf32
+from taskhint.system.devices import Compute, compute, processes, speaks, tf32, without_onednn
 from taskhint.system.errors import DivergedError, Interrupted, LostTeamError, UserError
 from taskhint.system.files import as_path
 from taskhint.system.lock import only_process
-from taskhint.system.memory import keep_freed_memory
+from taskhint.system.memory import keep_freed_memory, memory_errors
 from taskhint.system.progress import Progress
 from taskhint.system.signals import Stop, name
 from taskhint.tasks.random_bits import POSITION_STREAM, Ints, RandomBits
@@ -77,21 +77,25 @@ def train(
         raise UserError(
             f"model.dtype={wanted.model.dtype} is for constructed models; training is in float32"
         )
-    at, tracker = compute(device, precision), find_tracker(track)
+    at = compute(device, precision)
+    tracker = None if track is None else find_tracker(track)
     if speaks():
         check_free(path, wanted)  # before the lock leaves a file in a directory that is not ours
     check_training(wanted, at.torch_device)
     before = Untouched(path)
+    alone: AbstractContextManager[Team | None] = nullcontext()
     with (
-        joined(wanted, at.torch_device) as team,
+        joined(wanted, at.torch_device) if processes() > 1 else alone as team,
         Stop(quiet=team is not None) as stop,
-        told_once(team),
-        ExitStack() as alone,
+        memory_errors(),
+        ExitStack() as stack,
     ):
+        if team is not None:
+            stack.enter_context(told_once(team))
         run = Run(path, wanted)
         if team is None or team.leads:
-            alone.enter_context(only_process(path))
-            alone.enter_context(before.unless_saved())
+            stack.enter_context(only_process(path))
+            stack.enter_context(before.unless_saved())
             run = create(path, wanted)
         trainer = Trainer(run, before, at, team, tracker)
         with Progress(wanted.steps, wanted.name, shown=progress) as bar:
@@ -145,7 +149,7 @@ class Trainer:
             without_onednn(),
             tf32(self.decoder.precision),
             self._metrics() as metrics,
-            tracking(self._tracker, self.run.path, self.recipe, metrics, self.start),
+            self._tracking(metrics),
         ):
             try:
                 self._train(report, metrics, stop or Stop())
@@ -153,6 +157,11 @@ class Trainer:
                     self.team.wait()  # nobody looks for the last checkpoint before it is there
             except LostTeamError as lost:
                 raise self._left_alone(lost, metrics) from None
+
+    def _tracking(self, metrics: Metrics | None) -> AbstractContextManager[None]:
+        if self._tracker is None:
+            return nullcontext()
+        return tracking(self._tracker, self.run.path, self.recipe, metrics, self.start)
 
     def _metrics(self) -> AbstractContextManager[Metrics | None]:
         if not self._leads:
@@ -285,21 +294,6 @@ class Trainer:
         )
         if checkpoint.step < self.recipe.steps:  # a finished run may have been kept without it
             self.optimiser.load(checkpoint.tensors(OPTIMISER, described(self.optimiser.state())))
-
-
-@contextmanager
-def without_onednn() -> Iterator[None]:
-    """oneDNN compiles and keeps a GELU for every new shape, and without padding every batch is a
-    new shape.
-
-    That is a gigabyte after three thousand updates. torch's own GELU is as fast.
-    """
-    before = torch._C._get_mkldnn_enabled()
-    torch.backends.mkldnn.enabled = False  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        torch.backends.mkldnn.enabled = before  # type: ignore[assignment]
 
 
 def gradient_norm(decoder: torch.nn.Module) -> Tensor:

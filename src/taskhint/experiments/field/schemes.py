@@ -27,7 +27,7 @@ from taskhint.model.positions import (
     T5Buckets,
     Windows,
 )
-from taskhint.model.temperature import Constant, SSMax, Temperature
+from taskhint.model.softmax import Constant, SSMax, Temperature
 from taskhint.tasks.random_bits import TEST_STREAM, RandomBits
 from taskhint.tasks.task import Task
 

@@ -9,7 +9,7 @@ from taskhint.experiments.claims import AtLeast, Better, NotBetter
 from taskhint.experiments.experiment import Experiment, Panel, Published
 from taskhint.experiments.paper.sort import TEMPERED
 from taskhint.experiments.quantity import ACCURACY
-from taskhint.model.temperature import Constant, LogInput
+from taskhint.model.softmax import Constant, LogInput
 from taskhint.recipes import find_recipe
 from taskhint.recipes.recipe import Recipe, Scale
 from taskhint.recipes.sort import RICH

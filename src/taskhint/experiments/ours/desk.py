@@ -20,7 +20,7 @@ from taskhint.experiments.claims import AtLeast, AtMost, Better, Claim, NotBette
 from taskhint.experiments.experiment import Experiment, Panel
 from taskhint.experiments.quantity import ACCURACY, MECHANISMS, SHARPNESS
 from taskhint.model.positions import Rope
-from taskhint.model.temperature import Fixed, LogVisible
+from taskhint.model.softmax import Fixed, LogVisible
 from taskhint.recipes import find_recipe
 from taskhint.recipes.optimisers import Muon
 from taskhint.recipes.recipe import Hint

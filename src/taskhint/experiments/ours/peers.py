@@ -18,9 +18,8 @@ from taskhint.experiments.arm import Arm
 from taskhint.experiments.claims import AtLeast, Better
 from taskhint.experiments.experiment import Experiment, Panel, Published
 from taskhint.experiments.quantity import ACCURACY, BandAccuracy
-from taskhint.model.normaliser import Entmax15
 from taskhint.model.positions import LearnedOffset
-from taskhint.model.temperature import Adaptive, SSMax
+from taskhint.model.softmax import Adaptive, Entmax15, SSMax
 from taskhint.recipes import find_recipe
 from taskhint.recipes.optimisers import Muon
 from taskhint.recipes.sort import RICH

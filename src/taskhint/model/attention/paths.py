@@ -28,8 +28,8 @@ from torch.nn import functional
 
 from taskhint.data.batch import Group
 from taskhint.model.attention.packed import LONGEST, PackedAttention, hidden_keys, spans, visible
-from taskhint.model.normaliser import Normaliser, Softmax
 from taskhint.model.places import Places
+from taskhint.model.softmax import Normaliser, Softmax
 
 PAIRS_AT_ONCE = 1 << 18  # pairs of a query and a key for which the general way holds logits
 PAIRS_ON_DEVICE = 1 << 22  # the same where there are no caches to stay in

@@ -1,5 +1,6 @@
-"""One block's attention: maps to queries, keys and values, what positions and temperature do to
-them, and back.
+"""One block of the decoder: attention with its maps, what positions and temperature do to queries
+and keys, the MLP; and how their weights begin, drawn from the recipe's seed in the order of the
+forward pass.
 
 Shapes: N tokens, M queries (N, or the tail positions only), V symbols, D width, H heads, K head
 width.
@@ -8,6 +9,7 @@ width.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import torch
@@ -18,11 +20,62 @@ from taskhint.data.batch import Group
 from taskhint.model.attention.paths import Attend, Variant
 from taskhint.model.attention.symbol_counts import attend_by_counts
 from taskhint.model.config import ModelConfig
-from taskhint.model.initial import Draw, LearnedWeights
 from taskhint.model.places import Places
 from taskhint.model.positions import PositionHooks
-from taskhint.model.trace import Keep, keep_nothing
+from taskhint.model.weights import Weight
 from taskhint.system.devices import exact_products
+
+Keep = Callable[[str, Tensor], Tensor]
+"""A name and a value of all flat tokens -> the value with which the pass goes on."""
+
+
+def keep_nothing(name: str, value: Tensor) -> Tensor:  # noqa: ARG001
+    """Nobody asked for a trace."""
+    return value
+
+
+class Draw:
+    """Draws weights from one seed."""
+
+    def __init__(self, seed: int) -> None:
+        self._generator = torch.Generator().manual_seed(seed)
+
+    def normal(self, value: Tensor, std: float, mean: float = 0.0) -> None:
+        value.normal_(mean, std, generator=self._generator)
+
+    def matrix(self, value: Tensor, factor: float = 1.0) -> None:
+        """A map that keeps the size of what it maps."""
+        self.normal(value, 1.0 / math.sqrt(value.shape[1]) * factor)
+
+    def linear(self, layer: nn.Linear, factor: float = 1.0) -> None:
+        self.matrix(layer.weight, factor)
+        layer.bias.zero_()
+
+
+class LearnedWeights(nn.Module):
+    """Parameters by the names that a position scheme or temperature gave them; a dot in a name is
+    a level.
+    """
+
+    def __init__(self, wanted: Mapping[str, Weight]) -> None:
+        super().__init__()
+        self._wanted = dict(wanted)
+        for name, weight in wanted.items():
+            *levels, last = name.split(".")
+            module: nn.Module = self
+            for level in levels:
+                if level not in module._modules:
+                    module.add_module(level, nn.Module())
+                module = module.get_submodule(level)
+            module.register_parameter(last, nn.Parameter(torch.full(weight.shape, weight.mean)))
+
+    def values(self) -> dict[str, Tensor]:
+        return {name: self.get_parameter(name) for name in self._wanted}
+
+    def initialise(self, draw: Draw) -> None:
+        for name, weight in self._wanted.items():
+            if weight.std:
+                draw.normal(self.get_parameter(name), weight.std, weight.mean)
 
 
 class Symbols(NamedTuple):
@@ -144,3 +197,54 @@ class Attention(nn.Module):
         """(N, H * K) with every head's part brought to size √K."""
         heads, each = self.shape
         return functional.rms_norm(x.unflatten(1, (heads, -1)), (each,)).flatten(1)
+
+
+class Mlp(nn.Module):
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.up = nn.Linear(config.width, config.mlp_width)
+        self.activation = nn.GELU() if config.activation == "gelu" else nn.ReLU()
+        self.down = nn.Linear(config.mlp_width, config.width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.down(self.activation(self.up(x)))
+
+
+def norm_at(config: ModelConfig, where: str) -> nn.Module:
+    return nn.LayerNorm(config.width) if config.norm == where else nn.Identity()
+
+
+class Block(nn.Module):
+    def __init__(self, config: ModelConfig, positions: LearnedWeights) -> None:
+        super().__init__()
+        self.before_attention = norm_at(config, "before")
+        self.attention = Attention(config, positions)
+        self.before_mlp = norm_at(config, "before") if config.mlp_width else None
+        self.mlp = Mlp(config) if config.mlp_width else None
+        self.after = norm_at(config, "after")
+
+    def initialise(self, draw: Draw, residual: float) -> None:
+        self.attention.initialise(draw, residual)
+        if self.mlp is not None:
+            draw.linear(self.mlp.up)
+            draw.linear(self.mlp.down, residual)
+
+    def forward(
+        self,
+        x: Tensor,
+        places: Places,
+        attend: Attend,
+        tail: Tensor | None = None,
+        symbols: Symbols | None = None,
+        keep: Keep = keep_nothing,
+    ) -> Tensor:
+        """(N, D) -> (N, D), or (M, D) of the tail positions only. `symbols`: what x was taken
+        from, if that is so.
+        """
+        read = self.before_attention(x if symbols is None else symbols.table)
+        gathered = self.attention(read, places, attend, tail, symbols, keep)
+        x = x if tail is None else x.index_select(0, tail)
+        x = keep("after_attention", x + keep("attention.out", gathered))
+        if self.mlp is not None and self.before_mlp is not None:
+            x = x + keep("mlp.out", self.mlp(self.before_mlp(x)))
+        return keep("after_mlp", self.after(x))
