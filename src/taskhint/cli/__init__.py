@@ -17,7 +17,7 @@ import taskhint
 from taskhint.cli.arguments import Parser
 from taskhint.system.devices import speaks
 from taskhint.system.errors import Interrupted, MachineError, UserError, nearest, tell
-from taskhint.system.memory import memory_errors
+from taskhint.system.memory import out_of_memory, ran_out
 from taskhint.system.plugins import import_all
 
 COMMANDS = {
@@ -84,8 +84,7 @@ def _run(arguments: Sequence[str] | None) -> None:
 def one_line_errors(work: Callable[[], None]) -> int:
     """The exit code of some work; what goes wrong without being a bug is said in one line."""
     try:
-        with memory_errors():
-            work()
+        work()
         sys.stdout.flush()  # a full disk behind it shows here, where it still can be told
     except UserError as error:
         return error.exit_code if error.told else _say(f"error: {error}", error.exit_code)
@@ -96,6 +95,10 @@ def one_line_errors(work: Callable[[], None]) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return 141
+    except (MemoryError, RuntimeError) as error:
+        if not ran_out(error):
+            raise
+        return _say(f"error: {out_of_memory()}", MachineError.exit_code)
     except OSError as error:
         return _say(f"error: {error}", MachineError.exit_code)
     return 0

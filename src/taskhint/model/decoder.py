@@ -38,7 +38,6 @@ class Decoder(nn.Module):
 
     def __init__(self, config: ModelConfig, vocab_size: int, heads: Sequence[str | Task]) -> None:
         super().__init__()
-        config.normaliser.check_installed()
         self.config = config
         self.precision = "float32"  # of products; see system/devices.py
         self.tasks = {task.kind: task for task in heads if isinstance(task, Task)}

@@ -249,6 +249,12 @@ def remove_checkpoint(checkpoint: Checkpoint) -> None:
         shutil.rmtree(doomed)
 
 
+def drop_old_checkpoints(directory: Path, keep: int) -> None:
+    """All but the newest few."""
+    for old in checkpoints_in(directory)[:-keep]:
+        remove_checkpoint(old)
+
+
 def set_aside(checkpoint: Checkpoint) -> None:
     """A damaged checkpoint keeps its files for whoever wants to look, but no longer
     counts as one.

@@ -35,7 +35,7 @@ from taskhint.runs.checkpoint import (
     Wanted,
     checkpoints_in,
     described,
-    remove_checkpoint,
+    drop_old_checkpoints,
     set_aside,
     tensor_bytes,
     write_checkpoint,
@@ -129,11 +129,7 @@ class Run:
         for checkpoint in self.checkpoints():
             if checkpoint.step > step:
                 set_aside(checkpoint)
-        self.drop_old_checkpoints()
-
-    def drop_old_checkpoints(self) -> None:
-        for old in self.checkpoints()[: -self.recipe.keep_checkpoints]:
-            remove_checkpoint(old)
+        drop_old_checkpoints(self.path / "checkpoints", self.recipe.keep_checkpoints)
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
@@ -308,10 +304,9 @@ def save_checkpoint(
     no optimiser.
     """
     state = State(step, run.recipe.fingerprint(), metrics or MetricsWritten())
-    write_checkpoint(
-        run.path / "checkpoints", state, tensor_bytes(weights), tensor_bytes(optimiser)
-    )
-    run.drop_old_checkpoints()
+    place = run.path / "checkpoints"
+    write_checkpoint(place, state, tensor_bytes(weights), tensor_bytes(optimiser))
+    drop_old_checkpoints(place, run.recipe.keep_checkpoints)
 
 
 def export(run: Run, out: Path) -> Run:

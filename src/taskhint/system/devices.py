@@ -162,17 +162,6 @@ def exact_products(device: torch.device) -> AbstractContextManager[None]:
     return torch.autocast(device.type, enabled=False)
 
 
-def free_bytes(device: torch.device) -> int:
-    """What a device can still take."""
-    from taskhint.system.memory import available_bytes
-
-    if device.type != "cuda":
-        return available_bytes()
-    import torch
-
-    return int(torch.cuda.mem_get_info(device)[0])
-
-
 def processes() -> int:
     """How many processes torchrun started for one piece of work; 1 without torchrun."""
     return int(os.environ.get("WORLD_SIZE", 1)) if "TORCHELASTIC_RUN_ID" in os.environ else 1

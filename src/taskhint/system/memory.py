@@ -8,8 +8,12 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from taskhint.system.errors import MachineError, UserError
+
+if TYPE_CHECKING:
+    import torch
 
 CGROUPS = Path("/sys/fs/cgroup")
 # What torch says; its own class of error is known by name, because importing torch takes seconds.
@@ -23,6 +27,15 @@ LARGEST_BLOCKS = (1 << 30, 1 << 25)
 def available_bytes() -> int:
     """What this process can still take: of the machine, its control group and its own limit."""
     return max(0, min([_of_machine(), *_of_control_groups(), *_of_limit()]))
+
+
+def free_bytes(device: torch.device) -> int:
+    """What a device can still take."""
+    if device.type != "cuda":
+        return available_bytes()
+    import torch
+
+    return int(torch.cuda.mem_get_info(device)[0])
 
 
 def check_fits(needed: float, what: str, available: int | None = None) -> None:
@@ -44,10 +57,13 @@ def memory_errors() -> Iterator[None]:
     except (MemoryError, RuntimeError) as error:
         if not ran_out(error):
             raise
-        raise MachineError(
-            f"out of memory; {gigabytes(available_bytes())} are free; "
-            "smaller batches, shorter inputs or fewer threads take less"
-        ) from None
+        raise MachineError(out_of_memory()) from None
+
+
+def out_of_memory() -> str:
+    free = gigabytes(available_bytes())
+    advice = "smaller batches, shorter inputs or fewer threads take less"
+    return f"out of memory; {free} are free; {advice}"
 
 
 def ran_out(error: BaseException) -> bool:

@@ -26,8 +26,8 @@ from taskhint.model.places import Places
 from taskhint.model.positions import NoPositions, PositionHooks, Positions
 from taskhint.model.softmax import Softmax
 from taskhint.recipes.recipe import Recipe
-from taskhint.system.devices import free_bytes, speaks
-from taskhint.system.memory import check_fits, gigabytes
+from taskhint.system.devices import speaks
+from taskhint.system.memory import check_fits, free_bytes, gigabytes
 from taskhint.tasks.check import check_own_tasks
 from taskhint.tasks.random_bits import TEST_STREAM, Ints, RandomBits
 from taskhint.tasks.task import Task

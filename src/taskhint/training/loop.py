@@ -50,6 +50,7 @@ Report = Callable[[int, float], None]
 """Called after each update with the number of updates made and the loss."""
 
 
+@memory_errors()
 def train(
     recipe: Recipe | str,
     out: str | os.PathLike[str],
@@ -87,7 +88,6 @@ def train(
     with (
         joined(wanted, at.torch_device) if processes() > 1 else alone as team,
         Stop(quiet=team is not None) as stop,
-        memory_errors(),
         ExitStack() as stack,
     ):
         if team is not None:
