@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ class Result:
     mechanisms: KeptShares
     reaches: KeptReaches = KeptReaches()
 
-    @property
+    @cached_property
     def family(self) -> str:
         """The same for runs that differ in nothing but their seed."""
         return self.recipe.change(seed=0).fingerprint()

@@ -22,15 +22,16 @@ def plain_name(text: str) -> str:
 class Arm:
     """A label, and the recipe that is trained for it: one, or a function from a scale to one.
 
-    `name` is that of the directory of its runs; without it, the words of the label.
-    `counterpart` is what the paper trains, or the nearest to it; without it, that is the function
-    at paper scale.
+    `name` is that of the directory of its runs; without it, the words of the label. `only` is the
+    scale of a function that knows no other. `counterpart` is what the paper trains, or the nearest
+    to it; without it, that is the function at paper scale.
     """
 
     label: str
     recipe: Source = field(compare=False, repr=False)
     name: str = ""
     counterpart: Source | None = field(default=None, compare=False, repr=False)
+    only: Scale | None = field(default=None, compare=False, repr=False)
     _built: dict[Scale, Recipe] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
@@ -51,7 +52,9 @@ class Arm:
 
     @property
     def scales(self) -> tuple[Scale, ...]:
-        return (self.recipe.scale,) if isinstance(self.recipe, Recipe) else SCALES
+        if isinstance(self.recipe, Recipe):
+            return (self.recipe.scale,)
+        return SCALES if self.only is None else (self.only,)
 
     def at(self, scale: Scale) -> Recipe:
         if scale not in self._built:
@@ -63,7 +66,7 @@ class Arm:
         """What the paper trains; None if the paper has nothing like it."""
         if self.counterpart is not None:
             return _at(self.counterpart, "paper", self.label)
-        return None if isinstance(self.recipe, Recipe) else self.at("paper")
+        return self.at("paper") if "paper" in self.scales and callable(self.recipe) else None
 
     def called(self, label: str) -> Arm:
         """The same runs under another label."""

@@ -276,11 +276,16 @@ class Recipe(Settings):
 
     def setting(self, key: str) -> str:
         """What a recipe says at a dotted key, as text; empty if it has no such key."""
-        return _flat(to_json(self)).get(key, "").strip('"')
+        return self._texts.get(key, "").strip('"')
+
+    @cached_property
+    def _texts(self) -> dict[str, str]:
+        """Every setting as JSON writes it, by its dotted key."""
+        return _flat(to_json(self))
 
     def differences(self, other: Recipe) -> list[str]:
         """The dotted keys in which two recipes differ, of those that decide the weights."""
-        mine, theirs = _flat(to_json(self)), _flat(to_json(other))
+        mine, theirs = self._texts, other._texts
         different = {
             key for key in mine.keys() | theirs.keys() if mine.get(key) != theirs.get(key)
         }
@@ -288,6 +293,10 @@ class Recipe(Settings):
 
     def fingerprint(self) -> str:
         """SHA-256 of everything that decides the weights."""
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> str:
         flat = _flat(_as_first_written(to_json(self, added=False)))
         deciding = {key: text for key, text in flat.items() if key not in STORAGE_KEYS}
         return hashlib.sha256(json.dumps(deciding, sort_keys=True).encode()).hexdigest()
@@ -302,7 +311,7 @@ def differing_keys(recipes: Iterable[Recipe]) -> list[str]:
     total = 0
     for recipe in recipes:
         total += 1
-        for key, text in _flat(to_json(recipe)).items():
+        for key, text in recipe._texts.items():
             texts.setdefault(key, set()).add(text)
             counts[key] = counts.get(key, 0) + 1
     different = {key for key, found in texts.items() if len(found) > 1 or counts[key] < total}

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from typing import TYPE_CHECKING
 
 from taskhint.experiments.arm import Arm
 from taskhint.experiments.experiment import Panel
 from taskhint.experiments.findings import Finding
-from taskhint.report.field_figures import figure_of
+from taskhint.report.figures import experiment_figure
 from taskhint.system.drawing import as_panels
 from taskhint.system.stats import OverSeeds
 from taskhint.system.tables import html_table, text_table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 NEARLY_ALL = 0.999  # accuracies from here on get another digit
 IN_THE_PAPER = "… in the paper"
@@ -30,8 +34,8 @@ def overview(findings: Sequence[Finding]) -> str:
     return html_table(header, rows, kind="notes")
 
 
-def section(finding: Finding) -> str:
-    """All there is to say of one experiment."""
+def section(finding: Finding, figure: Figure | None = None) -> str:
+    """All there is to say of one experiment; a figure of its own stands in place of the usual."""
     experiment = finding.experiment
     tables = "".join(
         f"<h3>{escape(panel.title)}</h3>{_table(finding, panel)}" for panel in experiment.panels
@@ -43,7 +47,7 @@ def section(finding: Finding) -> str:
     return f"""<h2 id="{experiment.name}">{escape(experiment.name)}</h2>
 <p class="lead">{escape(experiment.question)}</p>
 <p><b>Verdict: {finding.verdict}.</b> {held(finding)} claims hold. {basis(finding)}.</p>
-{as_panels(figure_of(finding), experiment.question)}
+{as_panels(figure or experiment_figure(finding), experiment.question)}
 {f"<p>{escape(finding.remark)}</p>" if finding.remark else ""}
 <p>What is {"claimed" if experiment.of_paper else "asked"}, and what is found here:</p>
 <ul>{claims}</ul>

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from taskhint.experiments.field import GROUP, ROWS
 from taskhint.experiments.field.standing import standings
 from taskhint.experiments.findings import Finding
-from taskhint.report.field_figures import heat_map
+from taskhint.report.experiment_page import section
+from taskhint.report.field_figures import figure_of, heat_map
 from taskhint.report.field_tables import (
     escaped,
     family_reaches,
@@ -47,8 +48,13 @@ def field_section(findings: Sequence[Finding]) -> str:
 """
 
 
-def task_notes(finding: Finding) -> str:
-    """Reach by seed and published numbers, behind the section of one task of the field."""
+def task_section(finding: Finding) -> str:
+    """One task of the field: a panel for every way to train it; reach and published numbers."""
+    return section(finding, figure_of(finding)) + _notes(finding)
+
+
+def _notes(finding: Finding) -> str:
+    """Reach by seed and published numbers."""
     name = finding.experiment.name
     family = next((row.family for row in ROWS if row.experiment == name), None)
     table = standings([finding])

@@ -12,12 +12,13 @@ from typing import Any
 
 from taskhint.evaluation.results import Result, find_results
 from taskhint.evaluation.summary import Point, Series, summarise, updates_text
-from taskhint.experiments import find_experiment
+from taskhint.experiments import GROUPS, find_experiment
+from taskhint.experiments.field import GROUP as FIELD
 from taskhint.experiments.findings import Finding, find_all
 from taskhint.experiments.marker import MARKER, read_marker, read_remarks
 from taskhint.recipes.recipe import Recipe
 from taskhint.report.experiment_page import overview, section
-from taskhint.report.field_page import field_section, task_notes
+from taskhint.report.field_page import field_section, task_section
 from taskhint.report.figures import curves_figure
 from taskhint.report.style import STYLE
 from taskhint.system.drawing import as_panels
@@ -87,10 +88,11 @@ mean over the seeds alone. Reproduced: every claim holds; partly: some do."""
 
 def _experiments(findings: Sequence[Finding]) -> str:
     of_paper = any(finding.experiment.of_paper for finding in findings)
+    of_field = [one for one in findings if one.experiment in GROUPS[FIELD]]
     return f"""<h1>{"The paper's experiments, and more" if of_paper else "Experiments"}</h1>
 <p class="lead">{HOW}</p>
-{overview(findings)}{field_section(findings)}
-{"".join(section(finding) + task_notes(finding) for finding in findings)}
+{overview(findings)}{field_section(of_field) if of_field else ""}
+{"".join(task_section(one) if one in of_field else section(one) for one in findings)}
 """
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from taskhint.experiments.arm import Arm
 from taskhint.experiments.field.schemes import SCHEMES
 from taskhint.recipes import find_recipe
 from taskhint.recipes.curriculum import Alternate
-from taskhint.recipes.recipe import Recipe
+from taskhint.recipes.recipe import Recipe, Scale
 from taskhint.system.errors import UserError
 from taskhint.tasks.task import Task
 
@@ -102,9 +103,9 @@ class Row:
 
     def _arm(self, scheme: str) -> Arm:
         label = ", ".join(filter(None, (self.training, SCHEMES[scheme].label)))
-        return Arm(label, self._recipe(scheme), f"{self.name}-{scheme}")
+        return Arm(label, partial(self._recipe, scheme), f"{self.name}-{scheme}", only="pocket")
 
-    def _recipe(self, scheme: str) -> Recipe:
+    def _recipe(self, scheme: str, scale: Scale) -> Recipe:  # noqa: ARG002
         column = SCHEMES[scheme]
         plain = self.plain_recipe
         task = replace(plain.task, **dict(column.changes)) if column.changes else plain.task
