@@ -7,7 +7,7 @@ import pytest
 
 from taskhint.data.dataset import fresh_examples
 from taskhint.tasks import Copies, Count, Fill, Increment, Sort, Successor, Task
-from taskhint.tasks.steps import Step
+from taskhint.tasks.task import Step
 
 TASKS: list[Task] = [
     Sort(symbols=6),

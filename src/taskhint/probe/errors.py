@@ -20,7 +20,7 @@ from taskhint.probe.traced import Subject
 from taskhint.system.drawing import COLOURS, legend_below, new_figure, tidy
 from taskhint.system.errors import UserError
 from taskhint.system.stats import Interval, wilson
-from taskhint.tasks.steps import Step
+from taskhint.tasks.task import Step
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -58,12 +59,12 @@ class Subject:
     def heads(self) -> int:
         return self.decoder.config.heads
 
-    @property
+    @cached_property
     def encoder_basis(self) -> Tensor:
         """(V, D) the embedding's rows."""
         return _exact(self.decoder.embedding.weight).cpu()
 
-    @property
+    @cached_property
     def decoder_basis(self) -> Tensor:
         """(V, D) the unembedding's rows of the main task's head. Its bias is left out, as in the
         paper.

@@ -15,8 +15,7 @@ import numpy as np
 from taskhint.system.settings import setting
 from taskhint.tasks.lengths import Lengths, Skewed
 from taskhint.tasks.random_bits import Ints, RandomBits
-from taskhint.tasks.steps import Step
-from taskhint.tasks.task import Examples, Flags, Task, delimited, steps_from_delimiter
+from taskhint.tasks.task import Examples, Flags, Step, Task, delimited, steps_from_delimiter
 from taskhint.tasks.theory import OURS, Theory
 from taskhint.tasks.vocab import DELIMITER, NONE, PAD, Vocab
 

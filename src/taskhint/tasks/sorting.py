@@ -16,8 +16,7 @@ from taskhint.system.settings import setting
 from taskhint.tasks.inputs import Inputs, Mixture, Restricted
 from taskhint.tasks.lengths import MAX_LENGTH
 from taskhint.tasks.random_bits import Ints, RandomBits
-from taskhint.tasks.steps import Step
-from taskhint.tasks.task import Examples, Flags, SymbolTask, delimited
+from taskhint.tasks.task import Examples, Flags, Step, SymbolTask, delimited
 from taskhint.tasks.theory import HUANG, ZHOU, Theory
 from taskhint.tasks.vocab import NONE
 

@@ -20,7 +20,6 @@ from taskhint.system.settings import Family, setting
 from taskhint.tasks.inputs import UNIFORM, Inputs, inputs_for_test
 from taskhint.tasks.lengths import Lengths, Skewed
 from taskhint.tasks.random_bits import Ints, RandomBits
-from taskhint.tasks.steps import Step
 from taskhint.tasks.theory import Theory
 from taskhint.tasks.vocab import DELIMITER, NONE, PAD, Vocab
 
@@ -80,6 +79,32 @@ class Examples:
 def _check_equally_many(prompts: int, answers: int) -> None:
     if prompts != answers:
         raise WrongTaskError(f"{prompts} prompts need {prompts} answers, got {answers}")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of an answer, as probes ask a task about it: the input, the right answer, the
+    number of the step from 0 on, and what was predicted.
+    """
+
+    inputs: list[int]
+    answer: list[int]
+    number: int
+    predicted: int
+
+    @property
+    def right(self) -> int:
+        return self.answer[self.number]
+
+    @property
+    def before(self) -> int | None:
+        """The right token of the step before; None at the first."""
+        return self.answer[self.number - 1] if self.number else None
+
+    @property
+    def after(self) -> int | None:
+        """The right token of the step after; None at the last."""
+        return self.answer[self.number + 1] if self.number + 1 < len(self.answer) else None
 
 
 @dataclass(frozen=True)
