@@ -90,10 +90,10 @@ class Attention(nn.Module):
     def __init__(self, config: ModelConfig, shared: LearnedWeights) -> None:
         """`shared` are the position scheme's weights that all blocks have in common."""
         super().__init__()
-        config.normaliser.check_installed()
         self.config = config
         self._shared = (shared,)  # in a tuple, so that it stays the decoder's part
         self.shape = (config.heads, config.each_head)
+        config.normaliser.check_installed()
         self.inner = config.heads * config.each_head
         # Query, key and value maps stand on top of each other: (3 * H * K, D).
         self.qkv = nn.Parameter(torch.empty(3 * self.inner, config.width))

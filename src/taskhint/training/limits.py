@@ -28,7 +28,6 @@ from taskhint.model.softmax import Softmax
 from taskhint.recipes.recipe import Recipe
 from taskhint.system.devices import speaks
 from taskhint.system.memory import check_fits, free_bytes, gigabytes
-from taskhint.tasks.check import check_own_tasks
 from taskhint.tasks.random_bits import TEST_STREAM, Ints, RandomBits
 from taskhint.tasks.task import Task
 
@@ -72,7 +71,6 @@ class Need:
 
 def check_training(recipe: Recipe, device: torch.device = CPU) -> None:
     """Refuse a recipe whose updates cannot be made; say what they take where that is much."""
-    check_own_tasks(recipe.tasks)
     need = update_need(recipe)
     longest = max(task.lengths.max_length for task in recipe.tasks)
     what = f"an update with {recipe.batch_size} examples of at most {longest} symbols"

@@ -42,6 +42,7 @@ from taskhint.system.lock import only_process
 from taskhint.system.memory import keep_freed_memory, memory_errors
 from taskhint.system.progress import Progress
 from taskhint.system.signals import Stop, name
+from taskhint.tasks.check import check_own_tasks
 from taskhint.tasks.random_bits import POSITION_STREAM, Ints, RandomBits
 from taskhint.training.distributed import Team, joined, told_once
 from taskhint.training.limits import check_training
@@ -82,6 +83,7 @@ def train(
     tracker = None if track is None else find_tracker(track)
     if speaks():
         check_free(path, wanted)  # before the lock leaves a file in a directory that is not ours
+    check_own_tasks(wanted.tasks)
     check_training(wanted, at.torch_device)
     before = Untouched(path)
     alone: AbstractContextManager[Team | None] = nullcontext()
