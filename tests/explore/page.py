@@ -15,6 +15,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 import torch
@@ -272,3 +273,34 @@ def wanted(run: Run, symbols: Sequence[str], position: int, edits: Sequence[Any]
         logits,
         task.vocab.words([int(logits.argmax())])[0],
     )
+
+
+def post(server: Server, name: str, body: Any, **headers: str) -> httpx.Response:
+    data = body if isinstance(body, (bytes, str)) else json.dumps(body)
+    address = f"{server.address}api/{name}"
+    return httpx.post(address, content=data, headers=headers, timeout=60, trust_env=False)
+
+
+def error(answer: httpx.Response) -> str:
+    text: str = answer.json()["error"]
+    assert "\n" not in text
+    assert text
+    return text
+
+
+def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What source.js does, in Python."""
+    start = 4 + int.from_bytes(data[:4], "little")
+    document = json.loads(data[4:start])
+    arrays = {}
+    for name, place in document["arrays"].items():
+        kind, count = np.dtype(place["type"]), int(np.prod(place["shape"]))
+        found = np.frombuffer(data, kind, count, start + place["at"])
+        arrays[name] = found.reshape(place["shape"])
+    return document, arrays
+
+
+def ask(server: Server, name: str, **body: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    answer = post(server, name, body)
+    assert answer.status_code == 200, answer.text
+    return unpack(answer.content)

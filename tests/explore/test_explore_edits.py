@@ -161,11 +161,21 @@ def test_wrong_edits_are_refused_in_one_line(edit: dict[str, object], message: s
         ("blocks.0.attention.weights", 0, 0, "can change"),
         ("embedding", 8, 0, "position=8"),
         ("embedding", 0, 2, "source=2"),
+        ("embedding", 0, -1, "source=-1"),
     ],
 )
 def test_wrong_streams_are_refused(stream: str, position: int, source: int, message: str) -> None:
     with pytest.raises(UserError, match=message):
         logits(decoder(), ReplaceStream(stream, position, (1, 2), 1, source))
+
+
+def test_what_is_read_in_the_other_pass_is_checked() -> None:
+    with pytest.raises(UserError, match="tokens is empty"):
+        ReplaceStream("embedding", 0, (), 0, 0)
+    with pytest.raises(UserError, match=r"inputs=3 is not in 0\.\.2"):
+        ReplaceStream("embedding", 0, (1, 2), 3, 0)
+    with pytest.raises(UserError, match="must be an edit"):
+        conform(Edit, 3, "edit")
 
 
 def test_the_documented_snippet_runs(tmp_path: Path) -> None:

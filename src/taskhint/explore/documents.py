@@ -9,7 +9,7 @@ vocabulary, p + 1 keys that position p sees.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -21,7 +21,8 @@ from taskhint.explore.passes import Pass, Passes
 from taskhint.explore.subject import LONGEST, Subject
 from taskhint.model.edits import Edit
 from taskhint.system.errors import UserError
-from taskhint.system.settings import Settings
+from taskhint.system.settings import Settings, default_of, to_json
+from taskhint.tasks.task import Task
 
 Arrays = dict[str, npt.NDArray[Any]]
 MAP_SIDE = 512  # cells of a heat map on either side; more are put together by their largest
@@ -81,7 +82,26 @@ def pack(document: dict[str, Any], arrays: Arrays) -> bytes:
 
 def models_document(subjects: list[Subject]) -> dict[str, Any]:
     """What there is to look at."""
-    return {"models": [_model(subject) for subject in subjects], "longest": LONGEST}
+    return {
+        "models": [_model(subject) for subject in subjects],
+        "edits": [
+            {"kind": kind, "settings": _template(edit)}
+            for kind, edit in Edit.kinds().items()
+            if not edit.__module__.startswith("taskhint.")
+        ],
+        "longest": LONGEST,
+    }
+
+
+def _template(edit: type[Edit]) -> str:
+    """The settings of an edit of a user's own, to be filled in: `block= share=1.0`."""
+    said = []
+    for field in fields(edit):
+        default = default_of(field)
+        given = "" if default is MISSING else to_json(default)
+        text = given if isinstance(given, str) else json.dumps(given, separators=(",", ":"))
+        said.append(f"{field.name}={text}")
+    return " ".join(said)
 
 
 def _model(subject: Subject) -> dict[str, Any]:
@@ -102,8 +122,16 @@ def _model(subject: Subject) -> dict[str, Any]:
         "symbols": task.vocab.symbols,
         "distributions": subject.distributions,
         "example": subject.written(task.worked_example()),
+        "ordered": _orders(task),
         "drawable": task.vocab.symbols > 1 and not task.vocab.written,
     }
+
+
+def _orders(task: Task) -> bool:
+    """Whether answers are the input in order: then minimum and successor are worth marking."""
+    prompt = task.worked_example()
+    symbols = [token for token in prompt if token < task.vocab.symbols]
+    return symbols != sorted(symbols) == list(task.solve(prompt))
 
 
 def random_document(passes: Passes, request: RandomRequest) -> tuple[dict[str, Any], Arrays]:
@@ -169,7 +197,9 @@ def _landmarks(found: Pass, at: int) -> dict[str, int]:
 
 
 def map_document(passes: Passes, request: MapRequest) -> tuple[dict[str, Any], Arrays]:
-    """(rows, columns) levels 0..255 between `low` and `high`; `steps` values share a cell."""
+    """(rows, columns) levels 0..255 between `low` and `high`; `steps` values share a cell. Levels
+    of attention are square roots: among many keys all weights are small.
+    """
     found = passes.get(request.model, request.symbols, request.edits)
     values = _map_values(found, request)
     steps = [-(-side // MAP_SIDE) for side in values.shape]
@@ -178,9 +208,10 @@ def map_document(passes: Passes, request: MapRequest) -> tuple[dict[str, Any], A
     )[0, 0]
     low = min(0.0, float(pooled.min()))
     high = max(0.0, float(pooled.max()))
-    scaled = (pooled - low) * (255.0 / (high - low or 1.0))
-    document = {"low": low, "high": high, "steps": steps, "shape": values.shape}
-    return document, {"cells": scaled.round().to(torch.uint8).contiguous().numpy()}
+    power = 0.5 if request.show == "attention" else 1.0
+    levels = ((pooled - low) / (high - low or 1.0)) ** power * 255.0
+    document = {"low": low, "high": high, "power": power, "steps": steps, "shape": values.shape}
+    return document, {"cells": levels.round().to(torch.uint8).contiguous().numpy()}
 
 
 def _map_values(found: Pass, request: MapRequest) -> Tensor:

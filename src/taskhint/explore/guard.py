@@ -7,15 +7,18 @@ address by its Origin; and neither knows the token.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import secrets
 from collections.abc import Iterable
+from contextlib import suppress
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MOST_BODY = 1 << 16
 MOST_DRAINED = 1 << 28  # of a body that is refused, so that its sender gets to read why
+MOST_SECONDS = 5.0  # for that
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
@@ -50,7 +53,11 @@ class Guard:
         if refused is not None:
             await refuse(*refused, receive, send)
             return
-        rest = "/" + str(scope["path"]).removeprefix("/").partition("/")[2]
+        _, slash, rest = str(scope["path"]).removeprefix("/").partition("/")
+        if not slash:  # the page's own addresses are relative to one that ends in it
+            await _redirect(f"/{self._token}/", send)
+            return
+        rest = f"/{rest}"
         inner = {**scope, "path": rest, "raw_path": rest.encode()}
         await self._app(inner, receive, _with_headers(send))
 
@@ -75,14 +82,25 @@ async def refuse(status: int, why: str, receive: Receive, send: Send) -> None:
     """One clear line, as JSON; a body that is on its way is read and thrown away."""
     body = json.dumps({"error": why}).encode()
     headers = {**HEADERS, "content-type": "application/json", "content-length": str(len(body))}
+    with suppress(TimeoutError, asyncio.CancelledError):
+        await asyncio.wait_for(_drain(receive), MOST_SECONDS)
+    start = {"type": "http.response.start", "status": status, "headers": _raw(headers.items())}
+    await send(start)
+    await send({"type": "http.response.body", "body": body})
+
+
+async def _redirect(place: str, send: Send) -> None:
+    headers = {**HEADERS, "location": place, "content-length": "0"}
+    await send({"type": "http.response.start", "status": 307, "headers": _raw(headers.items())})
+    await send({"type": "http.response.body"})
+
+
+async def _drain(receive: Receive) -> None:
     drained, more = 0, True
     while more and drained < MOST_DRAINED:
         message = await receive()
         drained += len(message.get("body", b""))
         more = message["type"] == "http.request" and bool(message.get("more_body"))
-    start = {"type": "http.response.start", "status": status, "headers": _raw(headers.items())}
-    await send(start)
-    await send({"type": "http.response.body", "body": body})
 
 
 def _with_headers(send: Send) -> Send:

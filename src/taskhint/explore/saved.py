@@ -33,14 +33,15 @@ def saved_page(
     data: dict[str, Any] = documents.models_document(subjects)
     data["inputs"] = [list(symbols) for symbols in inputs]
     data["edits"] = [to_json(edit) for edit in edits]
-    data["answers"] = answers = {}
+    data["answers"] = answers = []
     size = 0
     for model in range(len(subjects)):
         for symbols in inputs:
             for changes in dict.fromkeys([(), tuple(edits)]):
-                for key, answer in _answers(passes, model, tuple(symbols), changes):
-                    answers[key] = base64.b64encode(answer).decode()
-                    size += len(answers[key])
+                for name, request, answer in _answers(passes, model, tuple(symbols), changes):
+                    text = base64.b64encode(answer).decode()
+                    answers.append((name, request, text))
+                    size += len(text)
                     if size > MOST_BYTES:
                         raise UserError(
                             f"the saved page would be larger than {MOST_BYTES >> 20} MB; choose "
@@ -51,31 +52,29 @@ def saved_page(
 
 def _answers(
     passes: Passes, model: int, symbols: tuple[str, ...], edits: tuple[Edit, ...]
-) -> Iterator[tuple[str, bytes]]:
-    """Every request of the page about one pass, with its answer."""
+) -> Iterator[tuple[str, dict[str, Any], bytes]]:
+    """Every request of the page about one pass, with its name and its answer."""
     common = {"model": model, "symbols": list(symbols), "edits": [to_json(e) for e in edits]}
     asked = (model, symbols, edits)
     document = documents.sequence_document(passes, documents.SequenceRequest(*asked))
-    yield _key("sequence", common), documents.pack(*document)
+    yield "sequence", common, documents.pack(*document)
     found = passes.get(*asked)
     for at in range(len(found.reading.read)):
         document = documents.position_document(passes, documents.PositionRequest(*asked, at))
-        yield _key("position", {**common, "position": at}), documents.pack(*document)
+        yield "position", {**common, "position": at}, documents.pack(*document)
     config = found.subject.decoder.config
     for block in range(config.depth):
         for head in range(config.heads):
             request = documents.MapRequest(*asked, "attention", block, head)
             document = documents.map_document(passes, request)
             where = {"show": "attention", "block": block, "head": head}
-            yield _key("map", {**common, **where}), documents.pack(*document)
+            yield "map", {**common, **where}, documents.pack(*document)
     for stream in found.streams:
         for basis in ("encoder", "decoder"):
             request = documents.MapRequest(*asked, show=basis, stream=stream)
             document = documents.map_document(passes, request)
-            yield (
-                _key("map", {**common, "show": basis, "stream": stream}),
-                documents.pack(*document),
-            )
+            where = {"show": basis, "stream": stream}
+            yield "map", {**common, **where}, documents.pack(*document)
 
 
 def parse_edit(text: str) -> Edit:
@@ -92,14 +91,6 @@ def parse_edit(text: str) -> Edit:
             fields[name] = value
     edit: Edit = conform(Edit, fields, "edit")
     return edit
-
-
-def _key(name: str, request: dict[str, Any]) -> str:
-    """As `JSON.stringify` writes it in the page: keys in order, whole numbers without a point."""
-    for edit in request["edits"]:
-        for field, value in edit.items():
-            edit[field] = int(value) if isinstance(value, float) and value.is_integer() else value
-    return f"{name} {json.dumps(request, separators=(',', ':'), sort_keys=True)}"
 
 
 def _html(data: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ from contextlib import suppress
 
 import uvicorn
 
+from taskhint.explore.connections import AT_ONCE, Connection, Server, allow_many_files
 from taskhint.explore.server import application
 from taskhint.explore.subject import Subject
 from taskhint.system.errors import MachineError
@@ -19,10 +20,13 @@ LOOPBACK = "127.0.0.1"
 def serve(subjects: list[Subject], port: int, ready: Callable[[str], None]) -> None:
     """Serve the page of these models. `ready` is called with its address when it can be opened."""
     listening = _listening(port)
+    allow_many_files()
     port = listening.getsockname()[1]
     token = secrets.token_urlsafe(24)
     config = uvicorn.Config(
         application(subjects, token, port),
+        http=Connection,
+        backlog=AT_ONCE,
         lifespan="off",
         ws="none",
         log_level="error",
@@ -31,9 +35,9 @@ def serve(subjects: list[Subject], port: int, ready: Callable[[str], None]) -> N
         timeout_graceful_shutdown=1,
         h11_max_incomplete_event_size=1 << 16,
     )
-    ready(f"http://{LOOPBACK}:{port}/{token}/")
+    address = f"http://{LOOPBACK}:{port}/{token}/"
     with suppress(KeyboardInterrupt):  # uvicorn ends in good order, then raises it once more
-        uvicorn.Server(config).run(sockets=[listening])
+        Server(config, lambda: ready(address)).run(sockets=[listening])
 
 
 def _listening(port: int) -> socket.socket:
@@ -44,5 +48,5 @@ def _listening(port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         listening.close()
         raise MachineError(f"port {port} cannot be used: {error}") from None
-    listening.listen(128)
+    listening.listen(AT_ONCE)
     return listening

@@ -6,15 +6,15 @@ from a table.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from importlib.resources import files
 from typing import Any
 
-import anyio
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -26,6 +26,7 @@ from taskhint.system.errors import UserError
 from taskhint.system.settings import Settings, conform
 
 MOST_WAITING = 64
+MOST_WORDS = 300  # letters of an error: it may hold what was asked
 TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
 
 Answer = Callable[[Passes, Any], tuple[dict[str, Any], documents.Arrays]]
@@ -61,7 +62,16 @@ def application(subjects: list[Subject], token: str, port: int) -> Guard:
     for name, content in front_end().items():
         kind = f"{TYPES[name.rpartition('.')[2]]}; charset=utf-8"
         routes.append(Route("/" if name == "index.html" else f"/{name}", _fixed(content, kind)))
-    return Guard(Starlette(routes=routes), token, port)
+    app = Starlette(routes=routes, exception_handlers={HTTPException: _refused})
+    app.router.redirect_slashes = False  # its address would lack the token
+    return Guard(app, token, port)
+
+
+async def _refused(request: Request, error: Exception) -> Response:  # noqa: ARG001
+    assert isinstance(error, HTTPException)
+    response = _error(error.status_code, error.detail)
+    response.headers.update(error.headers or {})
+    return response
 
 
 def _fixed(content: bytes, kind: str) -> Callable[[Request], Any]:
@@ -77,35 +87,50 @@ class _Desk:
     def __init__(self, subjects: list[Subject]) -> None:
         self.models = documents.models_document(subjects)
         self._passes = Passes(subjects)
-        self._turn = anyio.Lock()
+        self._turn = asyncio.Lock()
         self._waiting = 0
 
     def answering(self, wanted: type[Settings], answer: Answer) -> Callable[[Request], Any]:
         async def serve(request: Request) -> Response:
-            if self._waiting >= MOST_WAITING:
-                return _error(503, "too many requests at once; try again in a moment")
-            self._waiting += 1
             try:
                 asked = conform(wanted, await _body(request), "request")
-                async with self._turn:
-                    document = await run_in_threadpool(answer, self._passes, asked)
-                    packed = documents.pack(*document)
+                packed = await self._answered(answer, asked)
+            except _BusyError:
+                return _error(503, "too many requests at once; try again in a moment")
             except UserError as error:
                 return _error(400, str(error))
-            finally:
-                self._waiting -= 1
+            except asyncio.CancelledError:
+                return _error(503, "the command has been ended")
             return Response(packed, media_type="application/octet-stream")
 
         return serve
+
+    async def _answered(self, answer: Answer, asked: Settings) -> bytes:
+        if self._waiting >= MOST_WAITING:
+            raise _BusyError
+        self._waiting += 1
+        try:
+            async with self._turn:
+                document = await asyncio.to_thread(answer, self._passes, asked)
+                return documents.pack(*document)
+        finally:
+            self._waiting -= 1
+
+
+class _BusyError(Exception):
+    """More requests wait than the server lets wait."""
 
 
 async def _body(request: Request) -> Any:
     """The JSON of a request, whose length its sender may have hidden."""
     body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > MOST_BODY:
-            raise UserError(f"the request is too large; at most {MOST_BODY} bytes")
+    try:
+        async for part in request.stream():
+            body += part
+            if len(body) > MOST_BODY:
+                raise UserError(f"the request is too large; at most {MOST_BODY} bytes")
+    except ClientDisconnect:
+        raise UserError("the request ended early") from None
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
@@ -113,4 +138,5 @@ async def _body(request: Request) -> Any:
 
 
 def _error(status: int, why: str) -> Response:
-    return Response(json.dumps({"error": why}), status, media_type="application/json")
+    said = why if len(why) <= MOST_WORDS else f"{why[:MOST_WORDS]} …"
+    return Response(json.dumps({"error": said}), status, media_type="application/json")

@@ -127,7 +127,10 @@ class ReplaceStream(Edit):
 
     def __post_init__(self) -> None:
         _not_negative(self, "position", "inputs", "source")
+        if not self.tokens:
+            raise UserError("edit.tokens is empty")
         _inside("source", self.source, len(self.tokens))
+        _inside("inputs", self.inputs, len(self.tokens) + 1)
         if min(self.tokens) < 0:
             raise UserError(f"edit.tokens: {min(self.tokens)} is negative")
 

@@ -303,7 +303,8 @@ def find_member(family: type[Family], value: Any, where: str) -> tuple[type[Any]
     """The class that is meant, and its fields."""
     fields = {"kind": value} if isinstance(value, str) else value
     if not isinstance(fields, dict):
-        raise UserError(f"{where} must be a {family.family}, got {value!r:.60}")
+        article = "an" if family.family[0] in "aeiou" else "a"
+        raise UserError(f"{where} must be {article} {family.family}, got {value!r:.60}")
     if "kind" not in fields and family.unwritten:
         fields = {"kind": family.unwritten, **fields}
     kind = fields.get("kind")

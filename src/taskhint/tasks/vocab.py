@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +13,7 @@ from taskhint.system.errors import UserError
 DELIMITER = "⊥"
 PAD = "PAD"
 NONE = "NONE"
+_NUMBER = re.compile(r"-?[0-9]+")
 
 
 @dataclass(frozen=True)
@@ -60,11 +62,11 @@ class Vocab:
         if self.written:
             allowed += f" and {' '.join(self.written)}"
         try:
-            value = int(word) if isinstance(word, str) else operator.index(word)
+            value = _number(word) if isinstance(word, str) else operator.index(word)
         except (ValueError, TypeError):
-            raise UserError(f"{word!r} is not a symbol; {allowed}") from None
+            raise UserError(f"{word!r:.60} is not a symbol; {allowed}") from None
         if not self.first_symbol <= value <= self.last_symbol:
-            raise UserError(f"symbol {value} is out of range; {allowed}")
+            raise UserError(f"symbol {word!s:.60} is out of range; {allowed}")
         return value - self.first_symbol
 
     def words(self, ids: Sequence[int]) -> list[str]:
@@ -79,3 +81,10 @@ class Vocab:
         if token < self.symbols:
             return str(token + self.first_symbol)
         return self.marks[token - self.symbols]
+
+
+def _number(word: str) -> int:
+    """`int` alone would also read "1_0", "٣" and " 5"."""
+    if not _NUMBER.fullmatch(word):
+        raise ValueError(word)
+    return int(word)

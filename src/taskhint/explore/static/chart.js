@@ -1,6 +1,7 @@
 // One row of bars on a canvas, with a cursor for pointer and keys. Every chart of a side is one.
 
 import { colour, el, sized } from "./dom.js";
+import { places, ticks, widest } from "./ticks.js";
 
 const GLYPHS = { token: "●", successor: "▲", minimum: "■", right: "✓", said: "◆" };
 
@@ -10,11 +11,12 @@ export function glyph(name) {
 
 export class Chart {
   // choose(i): what Enter or a click does with bar i, if anything.
-  constructor(title, { height = 52, choose = null, label = title } = {}) {
+  constructor(title, { height = 56, choose = null, label = title } = {}) {
     this.height = height;
     this.choose = choose;
     this.cursor = -1;
-    this.output = el("output", {});
+    // Not read aloud at each step; the canvas tells it when it is chosen.
+    this.output = el("output", { "aria-live": "off" });
     this.canvas = el("canvas", { tabindex: 0, role: "slider", "aria-label": label });
     this.remark = el("b", {});
     this.root = el("div", { class: "chart" }, el("header", {}, el("span", {}, title, this.remark), this.output), this.canvas);
@@ -27,9 +29,10 @@ export class Chart {
   }
 
   // values: numbers; labels: a word for each; marks: {name: index}; describe(i): the readout;
-  // summary: the readout while nothing is pointed at; top: what a full bar means, if fixed.
-  show({ values, labels, marks = {}, describe, summary = "", top = null }) {
-    Object.assign(this, { values, labels, marks, describe, summary, top });
+  // summary: the readout while nothing is pointed at; top: what a full bar means, if fixed;
+  // along: which labels have room.
+  show({ values, labels, marks = {}, describe, summary = "", top = null, along = ticks }) {
+    Object.assign(this, { values, labels, marks, describe, summary, top, along });
     if (this.cursor >= values.length) this.cursor = -1;
     this.canvas.setAttribute("aria-valuemin", 0);
     this.canvas.setAttribute("aria-valuemax", Math.max(0, values.length - 1));
@@ -76,8 +79,7 @@ export class Chart {
     const { context, width } = sized(this.canvas, this.height);
     const count = this.values.length;
     const each = width / count;
-    const named = each >= 17;
-    const room = { top: Object.keys(this.marks).length ? 13 : 2, bottom: named ? 13 : 2 };
+    const room = { top: Object.keys(this.marks).length ? 13 : 2, bottom: 13 };
     const low = Math.min(0, ...this.values);
     const high = this.top ?? Math.max(0, ...this.values);
     const unit = (this.height - room.top - room.bottom) / (high - low || 1);
@@ -93,18 +95,19 @@ export class Chart {
     }
     context.fillStyle = colour("line");
     context.fillRect(0, zero, width, 1);
-    if (named) this.drawLabels(context, each);
+    this.drawLabels(context, each, width);
     this.drawMarks(context, each);
     this.drawCursor(context, each);
   }
 
-  drawLabels(context, each) {
+  drawLabels(context, each, width) {
     context.font = "10px system-ui, sans-serif";
     context.textAlign = "center";
     context.fillStyle = colour("soft");
-    this.labels.forEach((label, i) => {
-      context.fillText(label, (i + 0.5) * each, this.height - 2, each);
-    });
+    for (const [i, text] of this.along(this.labels, each, widest(context, this.labels))) {
+      const [half, middle] = [context.measureText(text).width / 2, (i + 0.5) * each];
+      if (middle + half <= width) context.fillText(text, Math.max(half, middle), this.height - 2);
+    }
   }
 
   // Marks that would cover each other stand side by side; none leaves the canvas.

@@ -21,9 +21,9 @@ export function fill(select, options, chosen) {
   );
 }
 
-// Seven digits: more than float32 holds.
+// Seven digits, which is what float32 holds.
 export function exactly(value) {
-  return Number.isFinite(value) ? String(Number(value.toPrecision(6))) : String(value);
+  return Number.isFinite(value) ? String(Number(value.toPrecision(7))) : String(value);
 }
 
 export function briefly(value) {

@@ -19,15 +19,41 @@ function ownText({ kind, ...settings }) {
   return said.length ? `${kind}: ${said.join(", ")}` : kind;
 }
 
+// `block=0 how=all` -> {block: 0, how: "all"}
+function settings(text) {
+  return Object.fromEntries(text.trim().split(/\s+/).filter((word) => word !== "").map((word) => {
+    const [name, ...rest] = word.split("=");
+    if (rest.length === 0) throw new Error(`setting ${word} is not NAME=VALUE`);
+    const value = rest.join("=");
+    try {
+      return [name, JSON.parse(value)];
+    } catch {
+      return [name, value];
+    }
+  }));
+}
+
 export class Edits {
   // ask(symbols): the sequence of another input; add(edit); remove(index); position(): the chosen one.
   constructor({ ask, add, remove, position, fail }) {
     Object.assign(this, { ask, add, remove, position, fail });
-    byId("edit-kind").addEventListener("change", () => this.fields());
+    this.own = new Map();
+    byId("edit-kind").addEventListener("change", () => {
+      byId("edit-settings").value = this.own.get(byId("edit-kind").value) ?? "";
+      this.fields();
+    });
     byId("edit-form").addEventListener("submit", (event) => {
       event.preventDefault();
       this.made().then(add, fail);
     });
+  }
+
+  // Kinds of a user's own: their settings are written as on the command line.
+  offer(kinds) {
+    for (const { kind, settings } of kinds) {
+      this.own.set(kind, settings);
+      byId("edit-kind").append(el("option", { value: kind }, kind));
+    }
   }
 
   model(model) {
@@ -41,7 +67,8 @@ export class Edits {
   }
 
   fields() {
-    const kind = byId("edit-kind").value;
+    const chosen = byId("edit-kind").value;
+    const kind = this.own.has(chosen) ? "own" : chosen;
     for (const label of byId("edit-form").querySelectorAll("[data-for]")) {
       label.hidden = !label.dataset.for.split(" ").includes(kind);
     }
@@ -49,6 +76,7 @@ export class Edits {
 
   async made() {
     const kind = byId("edit-kind").value;
+    if (this.own.has(kind)) return { kind, ...settings(byId("edit-settings").value) };
     const block = Number(byId("edit-block").value);
     const by = byId("edit-by").value;
     if (kind === "knock-out-head") return { kind, block, head: Number(byId("edit-head").value), by };
@@ -62,10 +90,13 @@ export class Edits {
   }
 
   show(edits) {
+    const inside = byId("edits").contains(document.activeElement);
     byId("edits").replaceChildren(...edits.map((edit, i) => {
       const text = editText(edit);
       const button = el("button", { type: "button", "aria-label": `Take away: ${text}`, onclick: () => this.remove(i) }, "✕");
       return el("li", {}, text, button);
     }));
+    // The button that was pressed is gone: the keyboard goes on from the next one.
+    if (inside) (byId("edits").querySelector("button") ?? byId("intervene").querySelector("summary")).focus();
   }
 }

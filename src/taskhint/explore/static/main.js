@@ -1,17 +1,22 @@
 // The page: state in the address, one or two sides, and what moves between positions.
 
-import { byId, fill, percent } from "./dom.js";
+import { Address } from "./address.js";
+import { hereText, sumText } from "./changes.js";
+import { byId, fill } from "./dom.js";
 import { Drawing } from "./drawing.js";
 import { Edits } from "./edits.js";
 import { Side } from "./side.js";
 import { Source } from "./source.js";
-import { fromAddress, START, toAddress, words } from "./state.js";
-import { differ, score, Strip, wrong } from "./strip.js";
+import { fittingMap, fromAddress, START, toAddress, words } from "./state.js";
+import { differ, Strip, wrong } from "./strip.js";
+import { applyTheme, otherTheme } from "./theme.js";
 
 const source = new Source();
+const address = new Address();
 let catalogue = null;
 let state = { ...START };
 let sides = []; // {model, index, edits, view, sequence}
+let good = null; // the newest state that could be shown
 let turn = 0; // the newest load; older ones are dropped
 let moving = false; // whether a position is on its way
 
@@ -53,7 +58,7 @@ function setEdits(list) {
 }
 
 function remember() {
-  history.replaceState(null, "", toAddress(state));
+  address.write(toAddress(state));
 }
 
 // Everything anew: the passes of both sides, then the position and the heat map.
@@ -71,11 +76,30 @@ async function load() {
     const found = await Promise.all(asked.map((side) => source.ask("sequence", request(side))));
     if (mine !== turn) return;
     build(asked, found);
-    await Promise.all([position(), heatMap()]);
+    await Promise.all([position(), heatMap().catch((error) => say(error.message))]);
+    good = state;
   } catch (error) {
-    if (mine === turn) say(error.message);
+    if (mine === turn) await goBack(error.message);
   }
   document.body.dataset.ready = String(mine);
+}
+
+// What cannot be shown stays in the input's box, to be mended; all else is as it was before.
+async function goBack(why) {
+  const asked = state.input;
+  const first = good === null;
+  if (first && asked.join(" ") === ownInput(state.a).join(" ")) return say(why);
+  state = first ? { ...START, theme: state.theme, a: state.a, input: ownInput(state.a) } : good;
+  if (first) await load();
+  else controls();
+  byId("input").value = asked.join(" ");
+  remember();
+  return say(why);
+}
+
+// An input that a model can read.
+function ownInput(a) {
+  return source.saved === null ? catalogue.models[a].example : source.saved.inputs[0];
 }
 
 // Two models can read the same input if they have the same task.
@@ -106,8 +130,7 @@ function newView(side, i) {
 }
 
 function sidesName(i, side, model) {
-  if (state.b < 0) return model.name;
-  return `${i === 0 ? "A" : "B"}: ${model.name}${side.edits.length ? ", changed" : ""}`;
+  return state.b < 0 ? model.name : `${i === 0 ? "A" : "B"}: ${model.name}${side.edits.length ? ", changed" : ""}`;
 }
 
 async function position() {
@@ -120,20 +143,14 @@ async function position() {
   const found = await Promise.all(sides.map((side) => source.ask("position", request(side, { position: at }))));
   if (mine !== turn) return;
   sides.forEach((side, i) => side.view.showPosition(side.sequence, found[i]));
-  byId("where").textContent = `Position ${at} of ${byId("slider").max}: ${sides.map((side) => side.view.verdict.textContent).join(" — ")}`;
+  const verdicts = sides.map((side, i) => (sides.length > 1 ? `${"AB"[i]} ` : "") + side.view.verdict.textContent);
+  byId("where").textContent = `Position ${at} of ${byId("slider").max}: ${verdicts.join("; ")}`;
   showDifference(found);
 }
 
 async function heatMap() {
-  const found = await Promise.all(sides.map((side) => source.ask("map", request(side, fittingMap(side.model)))));
-  sides.forEach((side, i) => side.view.showMap(side.sequence, found[i], fittingMap(side.model), state.at));
-}
-
-// The chosen heat map, or the nearest that a smaller model has.
-function fittingMap(model) {
-  const { show, block, head, stream } = state.map;
-  if (show === "attention") return { show, block: Math.min(block, model.depth - 1), head: Math.min(head, model.heads - 1) };
-  return { show, stream };
+  const found = await Promise.all(sides.map((side) => source.ask("map", request(side, fittingMap(state.map, side.model)))));
+  sides.forEach((side, i) => side.view.showMap(side.sequence, found[i], fittingMap(state.map, side.model), state.at));
 }
 
 // While a position is on its way, only the newest wish counts.
@@ -179,32 +196,22 @@ function showChanges() {
   const box = byId("changed");
   box.hidden = sides.length < 2;
   if (sides.length < 2) return;
-  const places = sides[0].sequence.asked.map((_, i) => i).filter((i) => differ(sides, i));
-  const shown = places.slice(0, 12).join(", ") + (places.length > 12 ? ", …" : "");
-  const list = places.length ? ` (position ${shown})` : "";
-  box.dataset.all = `A is right at ${score(sides[0])}, B at ${score(sides[1])}; they differ at ${places.length}${list}.`;
+  box.dataset.all = sumText(sides);
   box.textContent = box.dataset.all;
 }
 
 function showDifference(found) {
   if (found.length < 2) return;
-  const [a, b] = found;
-  const [one, other] = sides.map((side) => side.model.words);
-  const place = new Map(other.map((word, k) => [word, k]));
-  const moved = one.map((word, k) => [word, a.shares[k], place.has(word) ? b.shares[place.get(word)] : 0])
-    .sort((x, y) => Math.abs(y[2] - y[1]) - Math.abs(x[2] - x[1])).slice(0, 3)
-    .filter(([, x, y]) => Math.abs(x - y) > 5e-4)
-    .map(([word, x, y]) => `${word}: ${percent(x)} → ${percent(y)}`);
-  const here = moved.length ? `Here: ${moved.join(", ")}.` : "Here: the same.";
-  byId("changed").textContent = `${byId("changed").dataset.all} ${here}`;
+  byId("changed").textContent = `${byId("changed").dataset.all} ${hereText(sides, found)}`;
 }
 
 function controls() {
   const model = catalogue.models[state.a];
+  byId("input").placeholder = `symbols from ${model.words[0]} to ${model.words[model.symbols - 1]}, with spaces between`;
   const names = catalogue.models.map((each, i) => [String(i), each.name]);
   fill(byId("model-a"), names, String(state.a));
   fill(byId("model-b"), [["-1", "nothing"], ...names.filter((_, i) => comparable(i))], String(state.b));
-  if (document.activeElement !== byId("input") || byId("message").hidden) byId("input").value = state.input.join(" ");
+  byId("input").value = state.input.join(" ");
   const drawn = byId("distribution");
   fill(drawn, model.distributions.map((name) => [name, name === "rep:R" ? "rep(n, r)" : name]), drawn.value);
   byId("copies-label").hidden = drawn.value !== "rep:R";
@@ -215,20 +222,11 @@ function controls() {
   const values = state.input.map((word) => place.get(word) ?? 0).map((id) => Math.min(id, model.symbols - 1));
   drawing.set(values, model.words, model.symbols);
   byId("drawing").hidden = source.saved !== null || !model.drawable;
-  applyTheme();
-}
-
-function applyTheme() {
-  if (state.theme) document.documentElement.dataset.theme = state.theme;
-  else delete document.documentElement.dataset.theme;
-  byId("theme").setAttribute("aria-label", `Colours: ${state.theme || "as the system"}`);
+  applyTheme(state.theme);
 }
 
 function repaint() {
-  for (const { view } of sides) {
-    for (const chart of [...view.heads, view.logits, ...view.streams.flatMap((pair) => [pair.encoder, pair.decoder])]) chart.draw();
-    view.map.draw();
-  }
+  for (const { view } of sides) view.draw();
   drawing.draw();
 }
 
@@ -246,11 +244,16 @@ async function another() {
   }
 }
 
+// A model of another task gets an input of its own.
+function chooseModel(a) {
+  const [before, now] = [state.a, a].map((i) => catalogue.models[i].task);
+  if (before === now) return change({ a });
+  return change({ a, input: ownInput(a), edits: [] }, -1);
+}
+
 function toggleTheme() {
-  const dark = matchMedia("(prefers-color-scheme: dark)").matches;
-  const now = state.theme || (dark ? "dark" : "light");
-  state = { ...state, theme: now === "dark" ? "light" : "dark" };
-  applyTheme();
+  state = { ...state, theme: otherTheme(state.theme) };
+  applyTheme(state.theme);
   remember();
   repaint();
 }
@@ -268,7 +271,7 @@ function wire() {
   on("saved-input", "change", () => setInput(words(byId("saved-input").value)));
   on("random-form", "submit", another);
   on("models-form", "submit", () => {});
-  on("model-a", "change", (e) => change({ a: Number(e.target.value) }));
+  on("model-a", "change", (e) => chooseModel(Number(e.target.value)));
   on("model-b", "change", (e) => change({ b: Number(e.target.value), edits: e.target.value === "-1" ? [] : state.edits }));
   on("distribution", "change", (e) => { byId("copies-label").hidden = e.target.value !== "rep:R"; });
   on("slider", "input", (e) => go(Number(e.target.value)));
@@ -278,9 +281,9 @@ function wire() {
   on("next-error", "click", nextError);
   on("theme", "click", toggleTheme);
   on("help-button", "click", toggleHelp);
-  on("copy", "click", () => navigator.clipboard.writeText(location.href).then(() => { byId("copy").textContent = "Copied"; }, () => say("the browser does not allow copying; take the address from its bar")));
+  on("copy", "click", () => address.copy(byId("copy"), say));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
-  window.addEventListener("hashchange", () => { state = fromAddress(location.hash); load(); });
+  window.addEventListener("hashchange", () => { address.forget(); state = fromAddress(location.hash); load(); });
   document.addEventListener("keydown", key);
 }
 
@@ -303,7 +306,7 @@ const KEYS = {
 };
 
 function key(event) {
-  const typing = event.target.closest("input, select, textarea") !== null;
+  const typing = event.target.closest("input:not([type=range]), select, textarea") !== null;
   if (typing || event.ctrlKey || event.metaKey || event.altKey || !(event.key in KEYS)) return;
   if (event.defaultPrevented) return;
   event.preventDefault();
@@ -322,9 +325,10 @@ function first() {
   state = fromAddress(location.hash);
   const { saved } = source;
   const fresh = state.input.length === 0;
-  if (fresh) state.input = saved === null ? catalogue.models[0].example : saved.inputs[0];
+  state.a = Math.min(Math.max(0, state.a), catalogue.models.length - 1);
+  if (fresh) state.input = ownInput(state.a);
   if (fresh && saved !== null && saved.edits.length) Object.assign(state, { edits: saved.edits, b: state.a });
-  else if (fresh && state.b < 0 && catalogue.models.length === 2) state.b = 1;
+  else if (fresh && state.b < 0 && catalogue.models.length === 2) state.b = 1 - state.a;
 }
 
 async function start() {
@@ -335,6 +339,7 @@ async function start() {
     return;
   }
   first();
+  edits.offer(catalogue.edits);
   useSaved();
   wire();
   await load();

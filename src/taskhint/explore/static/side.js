@@ -4,8 +4,9 @@ import { Chart, glyph } from "./chart.js";
 import { briefly, el, exactly, fill, percent } from "./dom.js";
 import { HeatMap } from "./heatmap.js";
 import { Numbers } from "./numbers.js";
+import { places } from "./ticks.js";
 
-const LANDMARKS = { token: "token", successor: "next larger input symbol", minimum: "smallest input symbol" };
+const LANDMARKS = { token: "token", successor: "next larger input symbol", minimum: "smallest input symbol", right: "right next token" };
 
 export function streamName(stream) {
   if (stream === "embedding") return "Embedding";
@@ -34,7 +35,9 @@ export class Side {
     this.attentionNumbers = new Numbers("Attention, numbers");
     this.streamNumbers = new Numbers("Streams, numbers");
     this.logitNumbers = new Numbers("Logits, numbers");
-    this.logits = new Chart("Logits", { height: 70 });
+    this.logits = new Chart("", { height: 76, label: "Logits" });
+    const marked = model.ordered ? ["token", "successor", "minimum"] : ["token", "right"];
+    this.landmarks = Object.fromEntries(marked.map((key) => [key, LANDMARKS[key]]));
     this.map = new HeatMap(choose);
     this.mapChoice = el("select", { "aria-label": "What the heat map shows" });
     this.mapChoice.addEventListener("change", () => chooseMap(JSON.parse(this.mapChoice.value)));
@@ -53,8 +56,8 @@ export class Side {
     for (let i = 0; i < depth; i += 1) names.push(`blocks.${i}.after_attention`, `blocks.${i}.after_mlp`);
     this.streams = names.map((stream) => ({
       name: streamName(stream),
-      encoder: new Chart("encoder basis", { height: 60, label: `${streamName(stream)}, encoder basis` }),
-      decoder: new Chart("decoder basis", { height: 60, label: `${streamName(stream)}, decoder basis` }),
+      encoder: new Chart("encoder basis", { height: 64, label: `${streamName(stream)}, encoder basis` }),
+      decoder: new Chart("decoder basis", { height: 64, label: `${streamName(stream)}, decoder basis` }),
     }));
     this.mapChoices = this.listMaps(names);
     this.root.append(
@@ -66,7 +69,7 @@ export class Side {
 
   mainPart() {
     return el("div", { class: "main" },
-      el("h3", {}, "Attention of this position"),
+      el("h3", {}, "Attention of this position ", el("span", { class: "note" }, "a bar of full height is weight 1")),
       el("div", { class: "charts" }, ...this.heads.map((chart) => chart.root)),
       this.attentionNumbers.root,
       el("h3", {}, "Logits of the next token"), legend({ right: "right", said: "said" }),
@@ -76,7 +79,7 @@ export class Side {
   streamsPart() {
     const pairs = this.streams.flatMap((pair) => [el("h4", {}, pair.name), pair.encoder.root, pair.decoder.root]);
     return el("div", { class: "streams" },
-      el("h3", {}, "The stream, projected on tokens"), legend(LANDMARKS),
+      el("h3", {}, "The stream, projected on tokens"), legend(this.landmarks),
       el("div", { class: "pairs" }, ...pairs), this.streamNumbers.root);
   }
 
@@ -144,7 +147,7 @@ export class Side {
       const logits = found.attention_logits.subarray(i * count, (i + 1) * count);
       const best = largest(weights);
       chart.show({
-        values: weights, labels, top: 1,
+        values: weights, labels, top: 1, along: places,
         summary: `most: ${labels[best]} at ${best}, ${briefly(weights[best])}`,
         describe: (k) => `key ${k}: ${labels[k]}, weight ${exactly(weights[k])}, logit ${exactly(logits[k])}`,
       });
@@ -161,14 +164,14 @@ export class Side {
     const labels = this.model.words;
     const q = labels.length;
     const marks = {};
-    for (const name of Object.keys(LANDMARKS)) if (found[name] >= 0) marks[name] = found[name];
+    for (const name of Object.keys(this.landmarks)) if (found[name] >= 0) marks[name] = found[name];
     this.streams.forEach((pair, i) => {
       for (const basis of ["encoder", "decoder"]) {
         const values = found[basis].subarray(i * q, (i + 1) * q);
         const best = largest(values);
         pair[basis].show({
           values, labels, marks,
-          summary: `most: ${labels[best]}, ${briefly(values[best])}`,
+          summary: values.every((value) => value === values[0]) ? `all ${briefly(values[0])}` : `most: ${labels[best]}, ${briefly(values[best])}`,
           describe: (k) => `${labels[k]}: ${exactly(values[k])}${this.notes(k, marks)}`,
         });
       }
@@ -195,11 +198,17 @@ export class Side {
     this.logitNumbers.show(["token", "logit", "share"], () => labels.map((label, k) => [label, found.logits[k], found.shares[k]]));
   }
 
+  // Again, in the colours of now.
+  draw() {
+    const charts = this.streams.flatMap((pair) => [pair.encoder, pair.decoder]);
+    for (const chart of [...this.heads, this.logits, ...charts, this.map]) chart.draw();
+  }
+
   showMap(sequence, found, map, at) {
     fill(this.mapChoice, this.mapChoices, JSON.stringify(map));
     const rows = Array.from(sequence.tokens.subarray(0, found.shape[0]), (id) => this.word(id));
-    const axes = map.show === "attention" ? ["queries", "keys"] : ["positions", "tokens"];
-    const columns = map.show === "attention" ? rows.map((word, k) => `key ${k} (${word})`) : this.model.words.map((word) => `token ${word}`);
-    this.map.show(found, rows, columns, axes, at);
+    const inSequence = map.show === "attention";
+    const axes = inSequence ? ["queries", "keys"] : ["positions", "tokens"];
+    this.map.show(found, rows, { words: inSequence ? rows : this.model.words, inSequence }, axes, at);
   }
 }

@@ -21,11 +21,16 @@ function ordered(value) {
   return Object.fromEntries(Object.keys(value).sort().map((key) => [key, ordered(value[key])]));
 }
 
+function keyOf(name, request) {
+  return `${name} ${JSON.stringify(ordered(request))}`;
+}
+
 export class Source {
   constructor() {
     const element = document.getElementById("saved");
     this.saved = element === null ? null : JSON.parse(element.textContent);
     this.kept = new Map();
+    this.answers = new Map((this.saved?.answers ?? []).map(([name, request, text]) => [keyOf(name, request), text]));
   }
 
   async models() {
@@ -35,7 +40,7 @@ export class Source {
   }
 
   async ask(name, request) {
-    const key = `${name} ${JSON.stringify(ordered(request))}`;
+    const key = keyOf(name, request);
     if (!this.kept.has(key)) {
       const found = this.saved === null ? await this.fetched(name, request) : this.embedded(key);
       this.kept.set(key, unpack(found));
@@ -56,7 +61,7 @@ export class Source {
   }
 
   embedded(key) {
-    const text = this.saved.answers[key];
+    const text = this.answers.get(key);
     if (text === undefined) {
       throw new Error("this saved page does not hold that; `taskhint explore` can compute it");
     }

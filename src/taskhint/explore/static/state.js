@@ -57,3 +57,9 @@ export function fromAddress(hash) {
     theme: theme === "dark" || theme === "light" ? theme : "",
   };
 }
+
+// The chosen heat map, or the nearest that a smaller model has.
+export function fittingMap({ show, block, head, stream }, model) {
+  if (show !== "attention") return { show, stream };
+  return { show, block: Math.min(block, model.depth - 1), head: Math.min(head, model.heads - 1) };
+}
