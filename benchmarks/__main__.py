@@ -32,7 +32,7 @@ def _parser() -> Parser:
     parser.add_argument(
         "part",
         metavar="PART",
-        help="train, evaluate, data, field, profile, growth, cost or all",
+        help="train, evaluate, data, field, explore, profile, growth, cost or all",
     )
     parser.add_argument(
         "--rounds", type=whole, metavar="N", help="how often each thing is timed (default: enough)"

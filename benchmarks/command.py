@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks import data, evaluation, field, growth, profiling, training
+from benchmarks import data, evaluation, explore, field, growth, profiling, training
 from benchmarks.contestants import need_packages
 from benchmarks.tables import TABLES, machine_line
 from taskhint.runs.environment import current
@@ -18,6 +18,7 @@ PARTS: dict[str, Callable[[int | None], dict[str, Any]]] = {
     "evaluate": evaluation.measure,
     "data": data.measure,
     "field": field.measure,
+    "explore": explore.measure,
     "profile": profiling.measure,
     "growth": growth.measure,
     "cost": lambda _: cost.measure(),

@@ -153,6 +153,28 @@ def field_tables(result: Mapping[str, Any]) -> list[Table]:
     ]
 
 
+def explore_tables(result: Mapping[str, Any]) -> list[Table]:
+    columns = ("bare", "trace", "page")
+    rows = [
+        [
+            length,
+            *(f"{one[column]:.0f}" for column in columns),
+            f"{one['against_bare']:.1f}",
+            f"{one['allowed']:.0f}",
+        ]
+        for length, one in result.items()
+    ]
+    header = [
+        "length",
+        "ms of the bare pass",
+        "ms of a trace",
+        "ms of all that a new input needs",
+        "trace, bare pass is 1",
+        "ms allowed for a trace",
+    ]
+    return [Table("Answers of `taskhint explore`", header, rows)]
+
+
 def profile_tables(result: Mapping[str, Any]) -> list[Table]:
     kinds = list(dict.fromkeys(kind for one in result.values() for kind in one["shares"]))
     rows = [
@@ -238,6 +260,7 @@ TABLES: dict[str, Callable[[Mapping[str, Any]], list[Table]]] = {
     "evaluate": evaluate_tables,
     "data": data_tables,
     "field": field_tables,
+    "explore": explore_tables,
     "profile": profile_tables,
     "growth": growth_tables,
     "cost": cost_tables,

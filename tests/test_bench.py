@@ -20,7 +20,7 @@ from torch.nn import functional
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks import contestants as contest
-from benchmarks import data, evaluation, field, growth, memory, profiling, training
+from benchmarks import data, evaluation, explore, field, growth, memory, profiling, training
 from benchmarks.__main__ import main as bench
 from benchmarks.command import PARTS, as_text, merged, run_bench
 from benchmarks.contestants import PACKAGES, contestants, padded
@@ -347,6 +347,7 @@ def small_results() -> dict[str, Any]:
         "evaluate": {"length-100": judged},
         "data": data.measure(1, at_once=64, batch_size=16, model=SMALL),
         "field": field.measure(1, tokens=60, model=SMALL),
+        "explore": explore.measure(1, {4: 150.0}),
         "profile": {"width-128": profiling.profile_model(SMALL, 1, 16)},
         "growth": {
             "width": {"32": point},
@@ -369,6 +370,7 @@ def test_every_part_is_measured_and_shown() -> None:
         "linear maps",
         "GFLOP/s",
         "hours on A100",
+        "ms of a trace",
         "Muon",
     ):
         assert words in text
@@ -385,6 +387,16 @@ def test_the_fields_part_has_every_task_and_scheme_of_the_table() -> None:
     slow = {name for name, one in result["schemes"].items() if not one["fast"]}
     kerple = {"KERPLE, logarithmic", "KERPLE, power"}
     assert slow == {"ALiBi", "NAPE", "T5 buckets", "FIRE", "entmax-1.5"} | kerple
+
+
+def test_each_request_of_the_explore_part_is_a_fresh_input_and_the_pass_reads_the_same(
+    tmp_path: Path,
+) -> None:
+    run = explore._made(tmp_path / "run")
+    read = [explore._tokens(run, 5, number) for number in range(8)]
+    bottom = run.task.vocab.delimiter
+    assert [tokens[5:] for tokens in read] == [[bottom, *sorted(t[:5])][:-1] for t in read]
+    assert len({tuple(tokens) for tokens in read}) == 8
 
 
 def test_batches_of_the_fields_part_have_equal_tokens() -> None:
