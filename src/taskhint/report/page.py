@@ -88,7 +88,8 @@ mean over the seeds alone. Reproduced: every claim holds; partly: some do."""
 
 def _experiments(findings: Sequence[Finding]) -> str:
     of_paper = any(finding.experiment.of_paper for finding in findings)
-    of_field = [one for one in findings if one.experiment in GROUPS[FIELD]]
+    names = {experiment.name for experiment in GROUPS[FIELD]}
+    of_field = [one for one in findings if one.experiment.name in names]
     return f"""<h1>{"The paper's experiments, and more" if of_paper else "Experiments"}</h1>
 <p class="lead">{HOW}</p>
 {overview(findings)}{field_section(of_field) if of_field else ""}
