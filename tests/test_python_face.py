@@ -134,6 +134,7 @@ def test_wrong_numbers_of_examples_are_refused(sorter: th.Run, examples: Any) ->
 def test_solve_answers_in_the_type_of_the_question(sorter: th.Run) -> None:
     assert sorter.solve([2, 1]) == [1, 2]
     assert sorter.solve(np.array([2, 1])) == [1, 2]  # type: ignore[call-overload]
+    assert sorter.solve(iter([2, 1])) == [1, 2]  # type: ignore[call-overload]
     assert sorter.solve("2 1") == sorter.solve(["2", "1"]) == ["1", "2"]
     for bad in ([1.7], [None], ["1.7"], 5):
         with pytest.raises(th.UserError):

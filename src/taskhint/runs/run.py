@@ -154,6 +154,8 @@ class Run:
         `solve([5, 17])`. What is no number, such as NONE, is a text in either case.
         """
         given: Sequence[str | int] = symbols.split() if isinstance(symbols, str) else symbols
+        if isinstance(given, Iterator):
+            given = list(given)  # it is read twice
         task, vocab = self.task, self.task.vocab
         prompt = task.prompt(vocab.parse(given))
         count = len(task.solve(prompt))

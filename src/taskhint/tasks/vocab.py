@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,7 +13,8 @@ from taskhint.system.errors import UserError
 DELIMITER = "⊥"
 PAD = "PAD"
 NONE = "NONE"
-_NUMBER = re.compile(r"-?[0-9]+")
+NUMBER = re.compile(r"-?[0-9]{1,3000}")
+NO_ROWS = (bytes, bytearray, Mapping, Set)  # iterable, but no row of symbols
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,8 @@ class Vocab:
 
     def parse(self, words: Iterable[str | int]) -> list[int]:
         """Ids of what a person wrote: symbols as numbers, and the marks that may be written."""
-        if not isinstance(words, Iterable):
-            raise UserError(f"an input is a list of symbols, got {words!r:.60}")
+        if not isinstance(words, Iterable) or isinstance(words, NO_ROWS):
+            raise UserError(f"an input is a list of symbols, got {_shown(words)}")
         return [self._parse_one(word) for word in words]
 
     def _parse_one(self, word: str | int) -> int:
@@ -61,12 +62,12 @@ class Vocab:
         allowed = f"allowed: whole numbers from {self.first_symbol} to {self.last_symbol}"
         if self.written:
             allowed += f" and {' '.join(self.written)}"
-        try:
-            value = _number(word) if isinstance(word, str) else operator.index(word)
-        except (ValueError, TypeError):
-            raise UserError(f"{word!r:.60} is not a symbol; {allowed}") from None
+        value = _number(word)
+        if value is None:
+            raise UserError(f"{_shown(word)} is not a symbol; {allowed}")
         if not self.first_symbol <= value <= self.last_symbol:
-            raise UserError(f"symbol {word!s:.60} is out of range; {allowed}")
+            shown = f"symbol {word!s:.60}" if value.bit_length() < 10_000 else "a symbol"
+            raise UserError(f"{shown} is out of range; {allowed}")
         return value - self.first_symbol
 
     def words(self, ids: Sequence[int]) -> list[str]:
@@ -83,8 +84,18 @@ class Vocab:
         return self.marks[token - self.symbols]
 
 
-def _number(word: str) -> int:
-    """`int` alone would also read "1_0", "٣" and " 5"."""
-    if not _NUMBER.fullmatch(word):
-        raise ValueError(word)
-    return int(word)
+def _number(word: str | int) -> int | None:
+    """The whole number that somebody wrote; None if it is none. `int` alone would also read
+    "1_0", "٣" and " 5".
+    """
+    if isinstance(word, str):
+        return int(word) if NUMBER.fullmatch(word) else None
+    try:
+        return operator.index(word)
+    except TypeError:
+        return None
+
+
+def _shown(value: object) -> str:
+    """Short and on one line."""
+    return " ".join(f"{value!r:.60}".split())
