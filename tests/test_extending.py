@@ -88,6 +88,7 @@ def test_the_page_has_an_example_of_everything(place: Path) -> None:
     kinds = {
         "copying",
         "summing",
+        "among",
         "slopes",
         "scattered",
         "rooted",
@@ -139,6 +140,26 @@ def test_a_scratchpad_couples_places_and_is_a_hint(place: Path) -> None:
         [sys.executable, "-c", check], cwd=place, capture_output=True, text=True, check=True
     )
     assert done.stdout == "[3, 3, 2] [2] [[1 2 3 0 1 2 3]]\n"
+
+
+def test_two_inputs_a_test_distribution_and_a_hint_that_asks(place: Path) -> None:
+    names = ("Among", "AmongSteps", "OneOf")
+    check = f"import taskhint as th\nfrom among import {', '.join(names)}\n" + "".join(
+        f"print(th.check_task({name}(), [1, 3, 30], 50) + 0)\n" for name in names
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", check], cwd=place, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["600"] * 3, "as trained and in three tests"
+    train = ["train", "among.py:among_hint", "--steps", "2", "--out", "among"]
+    said(place, *train, *settings())
+    own = imports("among")
+    assert len(said(place, "solve", "among", *own, "1 2 | 2 3").split()) == 2
+    assert "two sets of one size" in said(place, "solve", "among", *own, "1 2 |", code=2)
+    test = ["--lengths", "10,20", "--distribution", "apart", "--examples", "5"]
+    assert "apart" in said(place, "evaluate", "among", *own, *test)
+    listed = said(place, "list", *own).splitlines()
+    assert listed[listed.index("  among") + 1].split()[0] == "among", "a family of its own"
 
 
 def test_an_edit_changes_one_position(place: Path, copying: str) -> None:

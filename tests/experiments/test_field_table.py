@@ -27,7 +27,7 @@ from taskhint.experiments.findings import Finding, find_all
 from taskhint.experiments.quantity import REACH
 from taskhint.model.decoder import Decoder
 from taskhint.recipes import known
-from taskhint.report.field_figures import SHADES, figure_of, heat_map, shade
+from taskhint.report.field_figures import SHADES, caption, figure_of, heat_map, shade
 from taskhint.report.field_tables import reach_table, summary, theory_table
 from taskhint.report.page import write_report
 from taskhint.runs.curve import LengthCurve, Score
@@ -220,6 +220,7 @@ def test_the_heat_map_has_a_cell_for_every_arm_and_hatches_what_was_not_learned(
     assert len(hatched) == len(PARITY.schemes)
     assert len(patches) == len(hatched) + len(MODE.schemes)
     assert "mode" in as_svg(figure) and "training lengths not learned" in as_svg(figure)
+    assert "best of 3 seeds" in as_svg(figure) and "1,000 sequences" in as_svg(figure)
     shades = [shade(times) for times in TIMES if times >= 1]
     assert tuple(shades) == SHADES and shade(7) == SHADES[-1]
     panels = figure_of(findings[0]).axes
@@ -239,9 +240,23 @@ def test_the_report_has_the_table_and_a_section_for_every_task_without_torch(
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "False"
     page = out.read_text()
-    for text in ("Task × position scheme", 'id="field-copy"', 'id="field-mode"', "98.7", "2.5×"):
+    for text in (
+        "Task × position scheme",
+        'class="wide map"',
+        'id="field-copy"',
+        'id="field-mode"',
+        "98.7",
+        "2.5×",
+    ):
         assert text in page
     assert "Huang et al. 2025" in page and "50, 50" in page
+
+
+def test_the_caption_counts_the_seeds_that_there_are() -> None:
+    one, three = Standing((20,), 20, 100), Standing((20, 60, 60), 20, 100)
+    assert "best of 1 seed, " in caption({COPY: {"none": one}})
+    assert "best of 3 seeds, " in caption({COPY: {"none": three}})
+    assert "best of 1 to 3 seeds, " in caption({COPY: {"none": one, "rope": three}})
 
 
 def test_a_report_without_the_field_has_no_table(tmp_path: Path) -> None:

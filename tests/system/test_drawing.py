@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ElementTree
+from typing import Any
 
 from taskhint.report.style import STYLE
 from taskhint.system.drawing import as_panels, legend_below, mark_training, new_figure, tidy
@@ -86,3 +87,13 @@ def test_lengths_are_whole_and_what_was_trained_is_said_clear_of_the_lines() -> 
 
 def test_pages_heed_dark_mode_and_pin_the_first_column() -> None:
     assert "prefers-color-scheme: dark" in STYLE and "position: sticky" in STYLE
+
+
+def test_labels_above_a_panel_are_not_drawn_below_it_too() -> None:
+    figure = new_figure(4, 3)
+    axes: Any = figure.subplots()
+    axes.set_xticks([0, 1], ["first", "second"])
+    axes.xaxis.tick_top()
+    picture = re.findall(r"<svg.*?</svg>", as_panels(figure, "above"), re.DOTALL)[0]
+    texts = [one.text for one in ElementTree.fromstring(picture).iter()]
+    assert texts.count("first") == 1

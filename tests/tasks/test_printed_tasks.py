@@ -7,9 +7,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count, product, takewhile
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -255,6 +255,24 @@ def test_what_is_no_symbol_is_refused_in_one_short_line(vocab: Vocab) -> None:
         with pytest.raises(UserError) as refused:
             vocab.parse(bad)
         assert "\n" not in str(refused.value) and len(str(refused.value)) < 160
+
+
+@dataclass(frozen=True)
+class Shifted(Sort):
+    """Symbols that begin elsewhere: the usual worked example may not be among them."""
+
+    kind: ClassVar[str] = "shifted"
+    begin: int = 0
+
+    @property
+    def vocab(self) -> Vocab:
+        return replace(super().vocab, first_symbol=self.begin)
+
+
+@pytest.mark.parametrize(("begin", "symbols"), [(0, 43), (0, 44), (6, 100), (1, 43), (-3, 5)])
+def test_a_worked_example_has_symbols_of_the_task(begin: int, symbols: int) -> None:
+    task = Shifted(begin=begin, symbols=symbols)
+    assert set(task.worked_example()) <= set(range(symbols)) | {task.vocab.delimiter}
 
 
 def test_whole_numbers_of_any_type_are_symbols() -> None:

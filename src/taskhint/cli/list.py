@@ -7,6 +7,7 @@ import argparse
 from taskhint.cli.arguments import Parser
 from taskhint.recipes import ENTRIES, measured
 from taskhint.recipes.known import known_to_carry
+from taskhint.system.plugins import own_name
 from taskhint.tasks import Task
 
 EXAMPLE = "taskhint list"
@@ -54,7 +55,7 @@ def families() -> dict[str, dict[str, type[Task]]]:
     found: dict[str, dict[str, type[Task]]] = {}
     for kind, task in Task.kinds().items():
         if not task.hint_for:
-            family = task.__module__.rpartition(".")[2].replace("_", " ")
+            family = own_name(task.__module__).rpartition(".")[2].replace("_", " ")
             found.setdefault(family, {})[kind] = task
     return found
 

@@ -175,7 +175,8 @@ class Adaptive(Temperature):
 
     With `normaliser=entmax15` it is ASEntmax (Vasylenko et al. 2025): β = softplus(w·x) and γ =
     `gamma_range`·tanh(w'·x), of the vector x that the query is made of. As in their code, n counts
-    one more than the visible keys, so that ln n > 0.
+    one more than the visible keys, so that ln n > 0. Two things differ from their code: w·x has no
+    constant, and with `nape` all heads are scaled, not those without positions alone.
     """
 
     kind: ClassVar[str] = "adaptive"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from taskhint.experiments.field import ROWS, SCHEMES, Row
+from taskhint.experiments.field import EXPERIMENTS, ROWS, SCHEMES, Row
 from taskhint.experiments.field.row import TIMES
 from taskhint.experiments.field.standing import WITHOUT, Standing, Table, predicted
 from taskhint.experiments.findings import Finding
@@ -30,7 +30,8 @@ def heat_map(table: Table) -> Figure:
     lengths.
     """
     schemes = [name for name in SCHEMES if any(name in cells for cells in table.values())]
-    figure = new_figure(3.4 + 0.86 * len(schemes), 1.9 + 0.36 * len(table))
+    figure = new_figure(3.4 + 0.86 * len(schemes), 2.2 + 0.36 * len(table))
+    figure.suptitle(caption(table), fontsize=8.5, color="#333333")
     axes: Any = figure.subplots()
     for y, (row, cells) in enumerate(table.items()):
         axes.text(THEORY_AT, y, FIELD_WORDS[predicted(row, WITHOUT)], **_centred("#333333"))
@@ -39,6 +40,18 @@ def heat_map(table: Table) -> Figure:
     _axes(axes, table, schemes)
     _legend(figure)
     return figure
+
+
+def caption(table: Table) -> str:
+    """What a cell says, of how many seeds and sequences."""
+    seeds = {len(standing.reaches) for cells in table.values() for standing in cells.values()}
+    counted = " to ".join(map(str, sorted({min(seeds), max(seeds)})))
+    examples = max(experiment.examples for experiment in EXPERIMENTS)
+    return (
+        f"Reach of the median seed, and in small print of the worst and the best of {counted} "
+        f"seed{'s' * (counted != '1')}, in training lengths:\nthe longest tested length up to "
+        f"which at least 90% of {examples:,} sequences of every length are right"
+    )
 
 
 def _draw_cell(axes: Any, x: int, y: int, standing: Standing | None) -> None:
@@ -92,6 +105,7 @@ def _legend(figure: Figure) -> None:
     from matplotlib.patches import Patch
 
     entries = [
+        Patch(facecolor="none", edgecolor="none", label="· not tried"),
         Patch(**HATCH, lw=0.5, label="– training lengths not learned"),
         *(
             Patch(facecolor=shade(step), edgecolor="#b9b9b9", lw=0.5, label=_step(step))

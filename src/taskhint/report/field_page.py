@@ -39,7 +39,9 @@ def field_section(findings: Sequence[Finding]) -> str:
     reach, theory = reach_table(table), theory_table(table)
     return f"""<h2 id="{GROUP}">Task × position scheme</h2>
 <p class="lead">{summary(table)}</p>
+<div class="wide map">
 {as_panels(heat_map(table), "Tasks and position schemes: how far each carries")}
+</div>
 <p>{HOW}</p>
 <details><summary>The same as a table</summary>{html_table(reach[0], escaped(reach[1]))}</details>
 <h3>Theory beside the measurements</h3>

@@ -22,6 +22,7 @@ p.lead { color: var(--soft); margin-top: 0; } svg { max-width: 100%; height: aut
 @media (max-width: 60rem) { .panels { --columns: var(--half); } }
 @media (max-width: 40rem) { .panels { --columns: 1; } }
 .wide { overflow-x: auto; }
+.map .panels > svg { min-width: 52rem; }
 table { border-collapse: collapse; font-size: .86rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .35rem .7rem; text-align: right; border-bottom: 1px solid var(--line);
   white-space: nowrap; }

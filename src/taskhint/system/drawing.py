@@ -173,7 +173,8 @@ def _label_all(cells: list[Any]) -> None:
     for axes in cells:
         place = axes.get_subplotspec()
         at[place.rowspan.start, place.colspan.start] = axes
-        axes.tick_params(labelleft=_has_ticks(axes.yaxis), labelbottom=_has_ticks(axes.xaxis))
+        below = axes.xaxis.get_ticks_position() != "top" and _has_ticks(axes.xaxis)
+        axes.tick_params(labelleft=_has_ticks(axes.yaxis), labelbottom=below)
     for _, axes in sorted(at.items()):
         place = axes.get_subplotspec()
         left = at.get((place.rowspan.start, place.colspan.start - 1))
@@ -181,9 +182,9 @@ def _label_all(cells: list[Any]) -> None:
             axes.set_ylabel(left.get_ylabel(), fontsize=left.yaxis.label.get_fontsize())
     for _, axes in sorted(at.items(), reverse=True):
         place = axes.get_subplotspec()
-        below = at.get((place.rowspan.start + 1, place.colspan.start))
-        if below is not None and not axes.get_xlabel():
-            axes.set_xlabel(below.get_xlabel(), fontsize=below.xaxis.label.get_fontsize())
+        under = at.get((place.rowspan.start + 1, place.colspan.start))
+        if under is not None and not axes.get_xlabel():
+            axes.set_xlabel(under.get_xlabel(), fontsize=under.xaxis.label.get_fontsize())
 
 
 def _has_ticks(axis: Any) -> bool:

@@ -19,6 +19,10 @@ from typing import Any
 from taskhint.system.errors import UserError, nearest
 
 GROUP = "taskhint.plugins"
+FILE, HASH = (
+    "taskhint_file_",
+    8,
+)  # a file's module is FILE, its name, _ and HASH letters of its path
 _imported: dict[str, ModuleType] = {}
 _directories: set[Path] = set()  # of imported files, which may import their neighbours
 
@@ -116,12 +120,17 @@ def _source(cls: type[Any]) -> tuple[str, str]:
         return name, ""
 
 
+def own_name(module: str) -> str:
+    """The name of a module, or the one that an imported file has on disk, without .py."""
+    return module[len(FILE) : -HASH - 1] if module.startswith(FILE) else module
+
+
 def _import_file(path: Path, source: str) -> ModuleType:
     if not path.is_file():
         raise UserError(
             f"{source} does not exist; --import takes a Python file or the name of a module"
         )
-    name = f"taskhint_file_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
+    name = f"{FILE}{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:HASH]}"
     specification = importlib.util.spec_from_file_location(name, path)
     if specification is None or specification.loader is None:
         raise UserError(f"{source} is not a Python file")

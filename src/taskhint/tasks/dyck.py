@@ -17,7 +17,7 @@ from taskhint.tasks.arrays import ArrayTask
 from taskhint.tasks.lengths import EvenLengths, Lengths
 from taskhint.tasks.random_bits import Ints, RandomBits
 from taskhint.tasks.task import Flags, delimited
-from taskhint.tasks.theory import HUANG, YANG, Theory
+from taskhint.tasks.theory import OURS, YANG, Theory
 from taskhint.tasks.vocab import DELIMITER, PAD, Vocab
 
 OPEN, CLOSE = "(", ")"
@@ -42,7 +42,10 @@ class Dyck(ArrayTask):
         "dips": {"wrong": "dips"},
     }
     theory: ClassVar[Theory | None] = Theory(
-        True, True, "counting at every place, and counting where it fails", f"{YANG}; {HUANG}"
+        True,
+        True,
+        "counting at every place, and counting where it fails",
+        f"{YANG} have the program; that it carries over {OURS}",
     )
 
     lengths: Lengths = field(default_factory=partial(EvenLengths, shortest=1, longest=10))

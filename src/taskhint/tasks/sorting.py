@@ -17,7 +17,7 @@ from taskhint.tasks.inputs import Inputs, Mixture, Restricted
 from taskhint.tasks.lengths import MAX_LENGTH
 from taskhint.tasks.random_bits import Ints, RandomBits
 from taskhint.tasks.task import Examples, Flags, Step, SymbolTask, delimited
-from taskhint.tasks.theory import HUANG, ZHOU, Theory
+from taskhint.tasks.theory import HUANG, OURS, ZHOU, Theory
 from taskhint.tasks.vocab import NONE
 
 PAPER_INPUT = (5, 17, 43, 78, 92)
@@ -28,7 +28,10 @@ class Sort(SymbolTask):
     kind: ClassVar[str] = "sort"
     about: ClassVar[str] = "x1 .. xn ⊥ -> the same symbols in increasing order"
     theory: ClassVar[Theory | None] = Theory(
-        True, True, "the next larger symbol, found by comparing counts", f"{HUANG}; {ZHOU}"
+        True,
+        True,
+        "the next larger symbol, found by comparing counts",
+        f"{HUANG} and {ZHOU} on distinct symbols; repeats {OURS}",
     )
     step_kinds: ClassVar[tuple[str, ...]] = ("minimum", "successor", "repeat", "end")
     error_kinds: ClassVar[tuple[str, ...]] = (

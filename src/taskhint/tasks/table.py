@@ -21,8 +21,8 @@ THEORY = """
 ## What theory predicts
 
 Whether a decoder that has learned a task on short inputs stays right on longer ones: without
-positions (C-RASP), and with absolute ones (C-RASP with local relations, RASP-L). "Our reading"
-means that we apply the papers' argument to a task that they do not name.
+positions (C-RASP), and with absolute ones (C-RASP with periodic and local relations, RASP-L). "Our
+reading" means that we apply the papers' argument to a task that they do not name.
 
 """
 SOURCES = """

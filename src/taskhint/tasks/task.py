@@ -325,8 +325,5 @@ class SymbolTask(Task):
         )
 
     def worked_example(self) -> list[int]:
-        return (
-            self.prompt(self.vocab.parse([5, 17, 43, 17]))
-            if self.symbols >= 43
-            else self.prompt([1, 0, 1])
-        )
+        shown = self.vocab.first_symbol <= 5 and self.vocab.last_symbol >= 43
+        return self.prompt(self.vocab.parse([5, 17, 43, 17]) if shown else [1, 0, 1])
