@@ -254,7 +254,7 @@ def test_the_report_has_the_table_and_a_section_for_every_task_without_torch(
 
 def test_the_caption_counts_the_seeds_that_there_are() -> None:
     one, three = Standing((20,), 20, 100), Standing((20, 60, 60), 20, 100)
-    assert "best of 1 seed, " in caption({COPY: {"none": one}})
+    assert "Reach of 1 seed, " in caption({COPY: {"none": one}})
     assert "best of 3 seeds, " in caption({COPY: {"none": three}})
     assert "best of 1 to 3 seeds, " in caption({COPY: {"none": one, "rope": three}})
 

@@ -46,11 +46,12 @@ def caption(table: Table) -> str:
     """What a cell says, of how many seeds and sequences."""
     seeds = {len(standing.reaches) for cells in table.values() for standing in cells.values()}
     counted = " to ".join(map(str, sorted({min(seeds), max(seeds)})))
+    several = f"the median seed, and in small print of the worst and the best of {counted} seeds"
+    whose = several if max(seeds) > 1 else "1 seed"
     examples = max(experiment.examples for experiment in EXPERIMENTS)
     return (
-        f"Reach of the median seed, and in small print of the worst and the best of {counted} "
-        f"seed{'s' * (counted != '1')}, in training lengths:\nthe longest tested length up to "
-        f"which at least 90% of {examples:,} sequences of every length are right"
+        f"Reach of {whose}, in training lengths:\nthe longest tested length up to which at least "
+        f"90% of {examples:,} sequences of every length are right"
     )
 
 
