@@ -31,6 +31,7 @@ from taskhint.system.files import json_bytes, read_json, write_atomically
 from taskhint.system.stats import OverSeeds
 from taskhint.system.tables import markdown_table
 from tools import campaign_tables, field_parts, hint_tables, probing_tables, rank_signals
+from tools.bench_summary import summary
 
 ROOT = Path(__file__).parent.parent
 DOCS, RESULTS = ROOT / "docs", ROOT / "results"
@@ -207,6 +208,11 @@ def bench(name: str, _: str) -> str:
     return tables if own is None else f"{tables}\nMeasured on: {machine_line(own)}\n"
 
 
+def bench_summary(_: str, __: str) -> str | None:
+    path = RESULTS / "bench.json"
+    return summary(read_json(path)) if path.exists() else None
+
+
 def probing(_: str, __: str) -> str | None:
     path = RESULTS / "probing.json"
     return probing_tables.tables(read_json(path)) if path.exists() else None
@@ -238,6 +244,7 @@ PARTS: dict[str, Callable[[str, str], str | None]] = {
     "first errors": first_errors,
     "tries": tries,
     "bench": bench,
+    "bench summary": bench_summary,
     "probing": probing,
     "campaign": campaign,
     "field": field,

@@ -17,6 +17,7 @@ from taskhint.ecosystem.export import export_transformers, import_transformers
 from taskhint.runs.run import load
 from taskhint.system.errors import UserError
 from tests.ecosystem.models import (
+    EVERY_KIND,
     SORT,
     TWELVE,
     assert_near,
@@ -47,7 +48,7 @@ def files_in(directory: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in directory.iterdir()}
 
 
-@pytest.mark.parametrize("name", [*TWELVE, "constructed"])
+@pytest.mark.parametrize("name", [*TWELVE, *EVERY_KIND, "constructed"])
 def test_export_import_export_is_byte_identical(name: str, tmp_path: Path) -> None:
     run = run_named(name, tmp_path / "run")
     export_transformers(run, tmp_path / "model")

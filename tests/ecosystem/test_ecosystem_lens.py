@@ -19,7 +19,14 @@ from taskhint.ecosystem.export import export_transformers
 from taskhint.lens import LENS_NAMES, TaskhintArchitectureAdapter, lens_name
 from taskhint.model.edits import Edit, KnockOutHead, KnockOutMlp, ReplaceStream, ScaleTemperature
 from taskhint.runs.run import Run
-from tests.ecosystem.models import TWELVE, assert_near, one_thread, run_named, sequences
+from tests.ecosystem.models import (
+    EVERY_KIND,
+    TWELVE,
+    assert_near,
+    one_thread,
+    run_named,
+    sequences,
+)
 
 __all__ = ["one_thread"]
 
@@ -39,7 +46,7 @@ def example(run: Run, length: int = 5) -> tuple[Tensor, int]:
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("name", [*TWELVE, "constructed"])
+@pytest.mark.parametrize("name", [*TWELVE, *EVERY_KIND, "constructed"])
 def test_the_cache_is_our_trace_at_every_name(name: str, tmp_path: Path) -> None:
     run = run_named(name, tmp_path / "run")
     bridge = booted(run, tmp_path / "model")

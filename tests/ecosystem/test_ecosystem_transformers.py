@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,15 @@ import torch
 import taskhint.hf as hf
 from taskhint.construct import construct
 from taskhint.model.positions import Coupling, Positions, Randomised
-from taskhint.model.softmax import Temperature
+from taskhint.recipes.recipe import Recipe
 from taskhint.runs.run import Run
+from taskhint.system.errors import UserError
 from taskhint.tasks import Addition, AdditionScratchpad, Copy, Reverse
 from taskhint.tasks.increment import Carry
 from taskhint.tasks.task import Task
 from tests.ecosystem.models import (
+    EVERY_KIND,
+    FAMILIES,
     INCREMENT,
     SORT,
     TWELVE,
@@ -25,6 +28,7 @@ from tests.ecosystem.models import (
     in_memory,
     loaded,
     logits_of,
+    of_the_package,
     one_thread,
     padded,
     recipe_of,
@@ -96,22 +100,28 @@ def check_answers(run: Run, model: Any) -> None:
             assert answer == run.solve(vocab.words(prompt[:-1]))
 
 
-def of_the_package(kinds: Mapping[str, type]) -> list[str]:
-    """Without those that other tests derive."""
-    return sorted(name for name, kind in kinds.items() if kind.__module__.startswith("taskhint."))
+GRID = [of_the_package(family) for family in FAMILIES.values()]
 
 
-@pytest.mark.parametrize("temperature", of_the_package(Temperature.kinds()))
-@pytest.mark.parametrize("positions", of_the_package(Positions.kinds()))
-def test_every_scheme_and_temperature_on_padded_batches(
-    positions: str, temperature: str, tmp_path: Path
+@pytest.mark.parametrize(
+    ("positions", "temperature", "normaliser"), list(itertools.product(*GRID))
+)
+def test_every_scheme_temperature_and_normaliser_on_padded_batches(
+    positions: str, temperature: str, normaliser: str, tmp_path: Path
 ) -> None:
-    recipe = recipe_of(INCREMENT, positions=positions, temperature=temperature)
-    run = run_of(tmp_path / "run", recipe)
-    model = in_memory(
-        run
-    ).double()  # in float32 the squared places of windows take the last digits
+    """In float64: in float32 the squared places of windows take the last digits."""
+    chosen = {"positions": positions, "temperature": temperature, "normaliser": normaliser}
+    run = run_of(tmp_path / "run", recipe_of(INCREMENT, **chosen))
+    model = in_memory(run).double()
     run.model.double()
+    check_padded(run, model, INCREMENT)
+    check_cached(run, model, INCREMENT)
+
+
+@pytest.mark.parametrize("name", EVERY_KIND)
+def test_every_kind_through_files(name: str, tmp_path: Path) -> None:
+    run = run_named(name, tmp_path / "run")
+    model = loaded(run, tmp_path / "model")
     check_padded(run, model, INCREMENT)
     check_cached(run, model, INCREMENT)
 
@@ -127,18 +137,42 @@ def test_logits_and_answers_of_an_exported_model(name: str, tmp_path: Path) -> N
     check_answers(run, model)
 
 
-INNER = ("learned", "sinusoidal", "rope", "alibi", "nape", "t5", "kerple-log", "fire", "windows")
+# These give position ids to an inner scheme; some schemes take none, having places of their own.
+OUTER = {"coupling": Coupling, "randomised": Randomised}
+OWN_PLACES = {"abacus", "coupling", "learned-offset", "mirror", "randomised"}
 
 
-@pytest.mark.parametrize("scheme", INNER)
-@pytest.mark.parametrize("outer", [Coupling, Randomised])
-def test_schemes_inside_of_others(outer: type[Positions], scheme: str, tmp_path: Path) -> None:
+def refused_inside(outer: str, scheme: str) -> bool:
+    try:
+        _inside(outer, scheme)
+    except UserError as error:
+        assert "has places of its own" in str(error)
+        return True
+    return False
+
+
+def _inside(outer: str, scheme: str) -> Recipe:
     inner = Positions.kinds()[scheme]()
-    positions = outer(scheme=inner, span=255)  # type: ignore[call-arg]
-    run = run_of(tmp_path / "run", recipe_of(INCREMENT, positions=positions))
+    positions = OUTER[outer](scheme=inner, span=255)  # type: ignore[call-arg]
+    return recipe_of(INCREMENT, positions=positions)
+
+
+@pytest.mark.parametrize("scheme", of_the_package(Positions))
+@pytest.mark.parametrize("outer", OUTER)
+def test_schemes_inside_of_others(outer: str, scheme: str, tmp_path: Path) -> None:
+    """Each agrees, or no recipe can have it there."""
+    if refused_inside(outer, scheme):
+        return
+    run = run_of(tmp_path / "run", _inside(outer, scheme))
     model = in_memory(run)
     check_padded(run, model, INCREMENT)
     check_cached(run, model, INCREMENT)
+
+
+def test_which_schemes_cannot_stand_inside_of_others() -> None:
+    for outer in OUTER:
+        refused = {one for one in of_the_package(Positions) if refused_inside(outer, one)}
+        assert refused == OWN_PLACES
 
 
 @pytest.mark.parametrize(

@@ -24,12 +24,12 @@ class ModelConfig(Settings):
     """A decoder's shape.
 
     positions, temperature, normaliser: a position scheme, a factor on attention logits, and what
-    turns logits into weights; each can be given by the name of its kind. qk_norm: every head's
-    queries and keys are brought to one size, √(its width), so that logits are cosines times that
-    size and the temperature. norm: layer normalisation before each part of a block and once at the
-    end (`before`), once after each block (`after`, as the paper's theory writes it), or nowhere.
-    dtype: the number format of weights and hidden states. Training is in float32; the others are
-    for constructed ones.
+    turns logits into weights; each can be given by the name of its kind. qk_norm: QK-norm, which
+    gives every head's queries and keys the norm √(its width), so that logits are cosines times
+    that norm and the temperature. norm: layer normalisation before each part of a block and once
+    at the end (`before`), once after each block (`after`, as the paper's theory writes it), or
+    nowhere. dtype: the number format of weights and hidden states. Training is in float32; the
+    others are for constructed ones.
     """
 
     label: ClassVar[str] = "model"

@@ -78,7 +78,7 @@ def recipe(
 
 
 def best(scale: Scale, *, name: str, hints: tuple[TaskMaker, ...] = ()) -> Recipe:
-    """What sorts longest: keys of one size, tempered, and dense and repeating sequences among
+    """What sorts longest: QK-norm, tempered attention, and dense and repeating sequences among
     those of usual length.
     """
     base = recipe(scale, name=name, hints=hints, temperature=LogVisible())
@@ -125,7 +125,7 @@ ENTRIES = (
     ),
     Entry(
         "sort/best",
-        "tempered, keys of one size, dense and repeating training data, twice the updates",
+        "tempered, QK-norm, dense and repeating training data, twice the updates",
         best,
     ),
     Entry(
