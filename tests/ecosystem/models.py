@@ -23,6 +23,7 @@ from taskhint.model.softmax import Normaliser, Temperature
 from taskhint.recipes import find_recipe
 from taskhint.recipes.recipe import Hint, Recipe
 from taskhint.runs.run import Run, create, save_checkpoint
+from taskhint.system.settings import Family
 from taskhint.tasks import Increment, Sort
 from taskhint.tasks.random_bits import TEST_STREAM, RandomBits
 from taskhint.tasks.task import Task, hints_for
@@ -47,10 +48,14 @@ TWELVE: dict[str, dict[str, Any]] = {
     "hinted": {"temperature": "log-visible", "hints": True},
 }
 
-FAMILIES = {"positions": Positions, "temperature": Temperature, "normaliser": Normaliser}
+FAMILIES: dict[str, type[Family]] = {
+    "positions": Positions,
+    "temperature": Temperature,
+    "normaliser": Normaliser,
+}
 
 
-def of_the_package(family: type[Positions | Temperature | Normaliser]) -> list[str]:
+def of_the_package(family: type[Family]) -> list[str]:
     """The kinds that are registered, without those that other tests derive: a kind that comes
     later is among them, and fails until it can be exported.
     """

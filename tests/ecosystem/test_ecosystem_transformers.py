@@ -110,8 +110,9 @@ def test_every_scheme_temperature_and_normaliser_on_padded_batches(
     positions: str, temperature: str, normaliser: str, tmp_path: Path
 ) -> None:
     """In float64: in float32 the squared places of windows take the last digits."""
-    chosen = {"positions": positions, "temperature": temperature, "normaliser": normaliser}
-    run = run_of(tmp_path / "run", recipe_of(INCREMENT, **chosen))
+    chosen: dict[str, Any] = {"positions": positions, "temperature": temperature}
+    recipe = recipe_of(INCREMENT, normaliser=normaliser, **chosen)
+    run = run_of(tmp_path / "run", recipe)
     model = in_memory(run).double()
     run.model.double()
     check_padded(run, model, INCREMENT)
@@ -153,7 +154,7 @@ def refused_inside(outer: str, scheme: str) -> bool:
 
 def _inside(outer: str, scheme: str) -> Recipe:
     inner = Positions.kinds()[scheme]()
-    positions = OUTER[outer](scheme=inner, span=255)  # type: ignore[call-arg]
+    positions = OUTER[outer](scheme=inner, span=255)
     return recipe_of(INCREMENT, positions=positions)
 
 
