@@ -16,7 +16,7 @@ from taskhint.experiments.arm import Arm
 from taskhint.experiments.claims import AtLeast, Better
 from taskhint.experiments.experiment import Experiment, Panel
 from taskhint.experiments.ours.best import BEST, BEST_HALF
-from taskhint.experiments.paper.sort import LENGTHS
+from taskhint.experiments.paper.sort import LENGTHS, STANDARD, TEMPERED
 from taskhint.experiments.quantity import ACCURACY, MECHANISMS
 from taskhint.recipes import find_recipe
 from taskhint.recipes.optimisers import Adam
@@ -140,6 +140,13 @@ FEW_PLAIN = few_symbols("sort/standard", "no hint")
 FEW_SUCCESSOR = few_symbols("sort/successor", "hint")
 FEW_COUNT, FEW_FILL = (few_symbols(f"sort/{name}", f"{name} hint") for name in ("count", "fill"))
 
+LONG_PLAIN = trained("sort/standard", "no hint", 4.0)
+LONG_KINDS = tuple(trained(f"sort/{kind}", kind, 4.0) for kind in ("successor", "count", "fill"))
+NO_DECAY = trained("sort/no-decay", "no hint, no weight decay")
+LONG_NO_DECAY = trained("sort/no-decay", "no hint, no weight decay", 4.0)
+LONG_TEMPERED = trained("sort/tempered", "tempered, no hint", 4.0)
+LONG_BOTH = trained(TEMPERED_HINTED, "tempered, hint", 4.0)
+
 FASTER = _regime(
     "hint-adam-faster",
     "Does it help with Adam at six times that rate, long after plain training is perfect at the "
@@ -221,6 +228,46 @@ EXPERIMENTS = (
         (4.0,),
         tempered=True,
         more=INSIDE,
+    ),
+    Experiment(
+        name="hint-long-kinds",
+        question="Is it this hint, or would any do as well?",
+        arms=(LONG_PLAIN, *LONG_KINDS),
+        panels=(Panel(ACCURACY), *INSIDE),
+        lengths=LENGTHS,
+        claims=(
+            *(Better(arm, LONG_PLAIN, length) for arm in LONG_KINDS for length in COMPARED_AT),
+            *(
+                Better(LONG_KINDS[0], arm, length)
+                for arm in LONG_KINDS[1:]
+                for length in COMPARED_AT
+            ),
+        ),
+    ),
+    Experiment(
+        name="hint-each-best",
+        question="Does the hint still help when every arm has the weight decay that suits it?",
+        arms=(LONG_PLAIN, LONG_NO_DECAY, LONG_KINDS[0], LONG_TEMPERED, LONG_BOTH),
+        panels=(Panel(ACCURACY), *INSIDE),
+        lengths=LENGTHS,
+        claims=(
+            *(Better(LONG_KINDS[0], LONG_NO_DECAY, length) for length in (50, 70, 100)),
+            *(Better(LONG_BOTH, LONG_TEMPERED, length) for length in (50, 70, 100)),
+            *(Better(LONG_NO_DECAY, LONG_PLAIN, length) for length in (50, 70, 100)),
+            *(Better(LONG_TEMPERED, LONG_NO_DECAY, length) for length in (50, 70, 100)),
+        ),
+    ),
+    Experiment(
+        name="plain-at-its-best",
+        question="How far does plain training without weight decay carry, does tempering help?",
+        arms=(STANDARD, NO_DECAY, TEMPERED),
+        panels=(Panel(ACCURACY), *INSIDE),
+        lengths=LENGTHS,
+        claims=tuple(
+            Better(better, worse, length)
+            for better, worse in ((NO_DECAY, STANDARD), (TEMPERED, NO_DECAY))
+            for length in (50, 70, 100)
+        ),
     ),
     _regime(
         "hint-adam", "Does it help with Adam, the paper's optimiser?", (2.0, 6.0), "-adam", ADAM
