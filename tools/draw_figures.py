@@ -17,7 +17,7 @@ from taskhint.experiments.arm import Arm
 from taskhint.experiments.experiment import Panel
 from taskhint.experiments.findings import Finding, find_all
 from taskhint.experiments.ours.best import BEST
-from taskhint.experiments.ours.hints import COMPARED_AT
+from taskhint.experiments.ours.hints import COMPARED_AT, NO_DECAY
 from taskhint.experiments.paper.sort import D_STANDARD, D_TEMPERED
 from taskhint.report.figures import curves_figure, draw_band
 from taskhint.system.drawing import COLOURS, as_png, legend_below, new_figure, tidy
@@ -29,7 +29,8 @@ REPRODUCED = ROOT / "results" / "reproduce"
 LINES = {
     ("sort-best", BEST): "sort/best",
     ("tempered", D_TEMPERED): "tempered attention alone",
-    ("tempered", D_STANDARD): "plain training",
+    ("plain-at-its-best", NO_DECAY): "plain training, no weight decay",
+    ("tempered", D_STANDARD): "plain training, weight decay 0.1",
 }
 LOSSES = {"hint-muon": "constant attention", "hint-tempered": "tempered attention"}
 PAPER = {

@@ -17,6 +17,8 @@ REGIMES = {
     "hint-muon": "Muon",
     "hint-32-symbols": "Muon, 32 symbols",
     "hint-long": "Muon",
+    "hint-long-kinds": "Muon",
+    "hint-each-best": "Muon, each arm with the weight decay that suits it",
     "hint-adam": "Adam at 0.001",
     "hint-adam-faster": "Adam at 0.006",
     "hint-tempered": "Muon, tempered",
@@ -86,8 +88,10 @@ def _asks_for_the_hint(finding: Finding, claim: Better) -> bool:
 
 
 def _regime(finding: Finding, claim: Better) -> str:
-    regime, what = REGIMES[finding.experiment.name], claim.better.label.removeprefix("hint")
-    return regime + what if what.endswith("the updates") or not what else f"{regime}; hint{what}"
+    regime, label = REGIMES[finding.experiment.name], claim.better.label
+    what = label.removeprefix("hint")
+    usual = what != label and (what.endswith("the updates") or not what)
+    return regime + what if usual else f"{regime}; {label}"
 
 
 def regimes(name: str, findings: Mapping[str, Finding]) -> str:

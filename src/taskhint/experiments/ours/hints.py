@@ -141,7 +141,8 @@ FEW_SUCCESSOR = few_symbols("sort/successor", "hint")
 FEW_COUNT, FEW_FILL = (few_symbols(f"sort/{name}", f"{name} hint") for name in ("count", "fill"))
 
 LONG_PLAIN = trained("sort/standard", "no hint", 4.0)
-LONG_KINDS = tuple(trained(f"sort/{kind}", kind, 4.0) for kind in ("successor", "count", "fill"))
+LONG_HINTED = trained("sort/successor", "hint", 4.0)
+LONG_OTHERS = tuple(trained(f"sort/{kind}", f"{kind} hint", 4.0) for kind in ("count", "fill"))
 NO_DECAY = trained("sort/no-decay", "no hint, no weight decay")
 LONG_NO_DECAY = trained("sort/no-decay", "no hint, no weight decay", 4.0)
 LONG_TEMPERED = trained("sort/tempered", "tempered, no hint", 4.0)
@@ -231,30 +232,34 @@ EXPERIMENTS = (
     ),
     Experiment(
         name="hint-long-kinds",
-        question="Is it this hint, or would any do as well?",
-        arms=(LONG_PLAIN, *LONG_KINDS),
+        question="Is it the successor hint, or would another do as well?",
+        arms=(LONG_PLAIN, LONG_HINTED, *LONG_OTHERS),
         panels=(Panel(ACCURACY), *INSIDE),
         lengths=LENGTHS,
-        claims=(
-            *(Better(arm, LONG_PLAIN, length) for arm in LONG_KINDS for length in COMPARED_AT),
-            *(
-                Better(LONG_KINDS[0], arm, length)
-                for arm in LONG_KINDS[1:]
-                for length in COMPARED_AT
-            ),
+        claims=tuple(
+            Better(better, worse, length)
+            for better, worse in (
+                (LONG_HINTED, LONG_PLAIN),
+                *((LONG_HINTED, other) for other in LONG_OTHERS),
+                *((other, LONG_PLAIN) for other in LONG_OTHERS),
+            )
+            for length in COMPARED_AT
         ),
     ),
     Experiment(
         name="hint-each-best",
         question="Does the hint still help when every arm has the weight decay that suits it?",
-        arms=(LONG_PLAIN, LONG_NO_DECAY, LONG_KINDS[0], LONG_TEMPERED, LONG_BOTH),
+        arms=(LONG_PLAIN, LONG_NO_DECAY, LONG_HINTED, LONG_TEMPERED, LONG_BOTH),
         panels=(Panel(ACCURACY), *INSIDE),
         lengths=LENGTHS,
-        claims=(
-            *(Better(LONG_KINDS[0], LONG_NO_DECAY, length) for length in (50, 70, 100)),
-            *(Better(LONG_BOTH, LONG_TEMPERED, length) for length in (50, 70, 100)),
-            *(Better(LONG_NO_DECAY, LONG_PLAIN, length) for length in (50, 70, 100)),
-            *(Better(LONG_TEMPERED, LONG_NO_DECAY, length) for length in (50, 70, 100)),
+        claims=tuple(
+            Better(better, worse, length)
+            for better, worse in (
+                (LONG_HINTED, LONG_NO_DECAY),
+                (LONG_NO_DECAY, LONG_PLAIN),
+                (LONG_TEMPERED, LONG_NO_DECAY),
+            )
+            for length in (50, 70, 100)
         ),
     ),
     Experiment(
