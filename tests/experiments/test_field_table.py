@@ -223,9 +223,22 @@ def test_the_heat_map_has_a_cell_for_every_arm_and_hatches_what_was_not_learned(
     assert "best of 3 seeds" in as_svg(figure) and "1,000 sequences" in as_svg(figure)
     shades = [shade(times) for times in TIMES if times >= 1]
     assert tuple(shades) == SHADES and shade(7) == SHADES[-1]
-    panels = figure_of(findings[0]).axes
-    titles = [axes.get_title() for axes in panels if axes.axison]
-    assert titles == ["parity", "parity, scratchpad", "parity, hint running parity"]
+
+
+def test_the_accuracies_of_a_task_have_a_row_for_every_arm(tmp_path: Path) -> None:
+    write_results(tmp_path, lambda row, *_: 0.5 if row is PARITY else 5.0, [PARITY, MODE])
+    for finding in findings_of(tmp_path):
+        (axes,) = figure_of(finding).axes
+        arms, lengths = finding.experiment.arms, finding.experiment.lengths
+        assert [label.get_text() for label in axes.get_yticklabels()] == [
+            arm.label for arm in arms
+        ]
+        shown = [text.get_text() for text in axes.texts if text.get_text() != "trained up to here"]
+        (panel,) = finding.panels.values()
+        curves = [panel.curves[arm] for arm in arms]
+        means = [100 * curve[n].mean for curve in curves for n in lengths if n in curve]
+        assert means
+        assert list(map(float, shown)) == pytest.approx(means, abs=0.05)
 
 
 def test_the_report_has_the_table_and_a_section_for_every_task_without_torch(

@@ -1,16 +1,16 @@
-"""The field's table as a heat map; the curves of one task, a panel for every way to train it."""
+"""The field's table, and the accuracies of one task, as heat maps."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from taskhint.experiments.field import EXPERIMENTS, ROWS, SCHEMES, Row
 from taskhint.experiments.field.row import TIMES
 from taskhint.experiments.field.standing import WITHOUT, Standing, Table, predicted
 from taskhint.experiments.findings import Finding
-from taskhint.report.figures import draw_band, experiment_figure
-from taskhint.system.drawing import GREY, legend_below, mark_training, new_figure, tidy
+from taskhint.report.figures import experiment_figure
+from taskhint.system.drawing import GREY, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,8 +21,6 @@ WHITE_FROM = 3.0  # times: text is white from this shade on
 HATCH: dict[str, Any] = {"facecolor": "#ffffff", "edgecolor": "#d6d6d6", "hatch": "////"}
 FIELD_WORDS = {True: "carries", False: "fails", None: ""}
 THEORY_AT = -0.95  # left of the first column
-MOST_ACROSS = 3
-FAINT = 0.07
 
 
 def heat_map(table: Table) -> Figure:
@@ -90,15 +88,23 @@ def _axes(axes: Any, table: Table, schemes: list[str]) -> None:
     axes.set_xticks([THEORY_AT, *range(len(schemes))], ["theory for no positions", *labels])
     axes.set_yticks(range(len(table)), [row.label for row in table])
     axes.xaxis.tick_top()
-    axes.tick_params(length=0, labelsize=8)
     axes.tick_params(axis="x", labelrotation=40)
     for label in axes.get_xticklabels():
         label.set(ha="left", rotation_mode="anchor")
+    _without_frame(axes)
+    _separate(axes, [row.family for row in table])
+
+
+def _without_frame(axes: Any) -> None:
+    axes.tick_params(length=0, labelsize=8)
     for side in axes.spines.values():
         side.set_visible(False)
-    families = [row.family for row in table]
-    for y in range(1, len(families)):
-        if families[y] != families[y - 1]:
+
+
+def _separate(axes: Any, groups: Sequence[object]) -> None:
+    """A line between rows of different groups."""
+    for y in range(1, len(groups)):
+        if groups[y] != groups[y - 1]:
             axes.axhline(y - 0.5, color="#d0d0d0", lw=0.8)
 
 
@@ -125,36 +131,47 @@ def _step(times: float) -> str:
 
 
 def figure_of(finding: Finding) -> Figure:
-    """The curves of an experiment: those of the field's table have a panel for every row."""
+    """The curves of an experiment; those of the field's table, which has too many schemes for
+    lines, as a heat map.
+    """
     rows = [row for row in ROWS if row.experiment == finding.experiment.name]
     if not rows or any(arm not in finding.runs for row in rows for arm in row.arms.values()):
         return experiment_figure(finding)
-    return _rows_figure(finding, rows)
+    return accuracy_map(finding, rows)
 
 
-def _rows_figure(finding: Finding, rows: list[Row]) -> Figure:
-    across = min(len(rows), MOST_ACROSS)
-    down = -(-len(rows) // across)
-    figure = new_figure(max(6.4, 3.7 * across + 0.6), 3.2 * down + 1.4)
-    panels: Any = figure.subplots(down, across, squeeze=False, sharey=True).ravel()
-    for axes, row in zip(panels, rows, strict=False):
-        _draw_row(axes, finding, row)
-    for axes in panels[len(rows) :]:
-        axes.set_axis_off()
-    for place in range(0, len(rows), across):
-        panels[place].set_ylabel("sequences without an error, %")
-    legend_below(figure, panels, min(4, across + 2))
+def accuracy_map(finding: Finding, rows: list[Row]) -> Figure:
+    """Rows are arms, columns are lengths, a cell is the mean accuracy in percent."""
+    arms = [(row, arm) for row in rows for arm in row.arms.values()]
+    lengths = finding.experiment.lengths
+    curves = finding.panels[finding.experiment.panels[0]].curves
+    figure = new_figure(4.2 + 0.72 * len(lengths), 1.5 + 0.3 * len(arms))
+    axes: Any = figure.subplots()
+    for y, (_, arm) in enumerate(arms):
+        for x, length in enumerate(lengths):
+            if length in curves[arm]:
+                _draw_accuracy(axes, x, y, curves[arm][length].mean)
+    _without_frame(axes)
+    axes.set_xlim(-0.5, len(lengths) - 0.5)
+    axes.set_ylim(len(arms) - 0.5, -0.5)
+    axes.set_xticks(range(len(lengths)), list(map(str, lengths)))
+    axes.set_yticks(range(len(arms)), [arm.label for _, arm in arms])
+    axes.set_title("mean accuracy in percent", fontsize=9, color="#333333", pad=22)
+    axes.set_xlabel(rows[0].task.length_is, fontsize=8.5)
+    _separate(axes, [row for row, _ in arms])
+    trained = sum(length <= (finding.trained_up_to or 0) for length in lengths)
+    axes.axvline(trained - 0.5, color="#1b1b1b", lw=1.2)
+    axes.text(
+        trained - 0.5, -0.62, "trained up to here", **{**_centred(GREY, 7.5), "va": "bottom"}
+    )
     return figure
 
 
-def _draw_row(axes: Any, finding: Finding, row: Row) -> None:
-    curves = finding.panels[finding.experiment.panels[0]].curves
-    numbers: Mapping[str, int] = {name: number for number, name in enumerate(SCHEMES)}
-    for scheme, arm in row.arms.items():
-        if curves[arm]:
-            draw_band(axes, curves[arm], SCHEMES[scheme].label, numbers[scheme], alpha=FAINT)
-    tidy(axes, row.label, row.task.length_is)
-    lengths = finding.experiment.lengths
-    axes.set_xlim(0, 1.03 * max(lengths))
-    axes.set_ylim(-4, 104)
-    mark_training(axes, finding.trained_up_to)
+def _draw_accuracy(axes: Any, x: int, y: int, accuracy: float) -> None:
+    from matplotlib.colors import LinearSegmentedColormap
+    from matplotlib.patches import Rectangle
+
+    colour = LinearSegmentedColormap.from_list("accuracy", ("#ffffff", *SHADES))(accuracy)
+    axes.add_patch(Rectangle((x - 0.48, y - 0.45), 0.96, 0.9, lw=0, facecolor=colour))
+    text = f"{100 * accuracy:.0f}" if accuracy in (0, 1) else f"{100 * accuracy:.1f}"
+    axes.text(x, y, text, **_centred("#ffffff" if accuracy > 0.6 else "#1b1b1b", 7.5))
