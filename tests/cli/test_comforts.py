@@ -40,6 +40,25 @@ def test_what_is_no_range_is_refused(text: str) -> None:
         lengths(text)
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--steps", "-1"], "argument --steps: -1 is negative"),
+        (["--seed", "x"], "argument --seed: 'x' is not a whole number"),
+        (["--out", ""], "--out is empty"),
+        (["--set", "name="], "name is empty"),
+    ],
+)
+def test_a_wrong_word_is_refused_with_its_option(
+    words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    assert main(["train", "sort/standard", "--out", str(out), *words]) == 2
+    error = capsys.readouterr().err
+    assert said in error and error.count("\n") == 1
+    assert not out.exists()
+
+
 @pytest.mark.parametrize("command", ["evaluate", "train", "probe", "reproduce", "export"])
 def test_help_has_no_doubled_percent_signs(
     command: str, capsys: pytest.CaptureFixture[str]

@@ -43,8 +43,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
             ["--set", "model.positions=learned", "--set", "model.positions.max_positions=10"],
             "the 10 learned positions",
         ),
-        (["--threads", "0"], "--threads 0 is not in 1..256"),
-        (["--threads", "100000"], "--threads 100000"),
+        (["--threads", "0"], "argument --threads: 0 is not in 1..256"),
+        (["--threads", "100000"], "argument --threads: 100000"),
     ],
 )
 def test_a_training_that_cannot_be_is_refused_and_leaves_nothing(
@@ -61,7 +61,7 @@ def test_a_training_that_cannot_be_is_refused_and_leaves_nothing(
     ("words", "said"),
     [
         (["--lengths", "5", "--examples", "1000000000000"], "too many; at most 4194304"),
-        (["--lengths", "5", "--threads", "0"], "--threads 0"),
+        (["--lengths", "5", "--threads", "0"], "argument --threads: 0"),
         (["--lengths", "5000000"], "too long"),
         (["--lengths", "1-1000000000"], "more than 10000 lengths"),
     ],
@@ -79,6 +79,15 @@ def test_an_evaluation_says_what_it_would_take(
     monkeypatch.setattr(memory, "available_bytes", lambda: 100_000_000)
     assert main(["evaluate", str(run.path), "--lengths", "60000"]) == 2
     assert "a sequence of length 60000 takes about" in capsys.readouterr().err
+
+
+def test_an_answer_that_cannot_be_is_refused(
+    run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["solve", str(run.path), "5 " * 100]) == 0
+    monkeypatch.setattr(memory, "available_bytes", lambda: 1_000_000)
+    assert main(["solve", str(run.path), "5 " * 1000]) == 2
+    assert "the answer to 1001 tokens takes about" in capsys.readouterr().err
 
 
 def test_the_estimate_grows_with_what_it_estimates() -> None:
@@ -265,8 +274,13 @@ def test_an_unreadable_run_is_left_out_of_a_report(
     assert said.count("; skipped\n") == said.count("\n") == 2 and "<svg" in out.read_text()
 
 
-def test_a_report_is_html(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["report", str(tmp_path), "--out", str(tmp_path / "x.pdf")]) == 2
+@pytest.mark.parametrize(
+    ("command", "option"), [("report", "--out"), ("explore", "--save")], ids=["report", "page"]
+)
+def test_what_is_html_is_called_so(
+    command: str, option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, str(tmp_path), option, str(tmp_path / "x.pdf")]) == 2
     assert ".html" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 

@@ -77,6 +77,8 @@ def _run(arguments: Sequence[str] | None) -> None:
         raise UserError(f"unknown command {chosen.command!r}; {nearest(chosen.command, COMMANDS)}")
     command = _module(chosen.command)
     options = _command_parser(chosen.command).parse_intermixed_args(chosen.words)
+    if getattr(options, "out", None) == "":  # an empty variable of a shell, and not this directory
+        raise UserError("--out is empty; name a file or a directory")
     import_all(options.imports)
     command.run(options)
 

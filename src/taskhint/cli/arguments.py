@@ -14,6 +14,10 @@ MOST_THREADS = 256
 MOST_LENGTHS = 10_000
 
 
+class WrongWordError(UserError, argparse.ArgumentTypeError):
+    """What stands behind an option is none of its values; the parser says of which option."""
+
+
 class Parser(argparse.ArgumentParser):
     """Errors are one line and exit code 2, like every other bad input."""
 
@@ -73,20 +77,20 @@ def use_threads(options: argparse.Namespace) -> None:
 
 def whole(text: str) -> int:
     if len(text) > 18:
-        raise UserError(f"{text:.40} is not a whole number of at most 18 digits")
+        raise WrongWordError(f"{text:.40} is not a whole number of at most 18 digits")
     try:
         value = int(text)
     except ValueError:
-        raise UserError(f"{text!r} is not a whole number") from None
+        raise WrongWordError(f"{text!r:.60} is not a whole number") from None
     if value < 0:
-        raise UserError(f"{value} is negative; allowed: whole numbers")
+        raise WrongWordError(f"{value} is negative; allowed: whole numbers from 0 on")
     return value
 
 
 def threads(text: str) -> int:
     value = whole(text)
     if not 1 <= value <= MOST_THREADS:
-        raise UserError(f"--threads {value} is not in 1..{MOST_THREADS}")
+        raise WrongWordError(f"{value} is not in 1..{MOST_THREADS}")
     return value
 
 
@@ -96,10 +100,10 @@ def lengths(text: str) -> list[int]:
     for part in text.split(","):
         some = _range(part)
         if len(found) + len(some) > MOST_LENGTHS:
-            raise UserError(f"--lengths {text:.60} are more than {MOST_LENGTHS} lengths")
+            raise WrongWordError(f"{text:.60} are more than {MOST_LENGTHS} lengths")
         found += some
     if 0 in found:
-        raise UserError("length 0 is not allowed; allowed: whole numbers of at least 1")
+        raise WrongWordError("length 0 is not allowed; allowed: whole numbers of at least 1")
     return found
 
 
@@ -111,7 +115,7 @@ def _range(part: str) -> range:
     last, colon, step = rest.partition(":")
     start, stop, by = whole(first), whole(last), whole(step) if colon else 1
     if by < 1 or stop < start:
-        raise UserError(f"{part!r} is not a range; write FIRST-LAST or FIRST-LAST:STEP")
+        raise WrongWordError(f"{part!r:.60} is not a range; write FIRST-LAST or FIRST-LAST:STEP")
     return range(start, stop + 1, by)
 
 

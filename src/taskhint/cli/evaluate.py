@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from taskhint.cli.arguments import (
     Parser,
+    WrongWordError,
     add_device,
     add_lengths,
     add_run,
@@ -73,7 +74,7 @@ def share(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise UserError(f"--reach {text:.40} is not a number in 0..1, as 0.99") from None
+        raise WrongWordError(f"{text:.40} is not a number in 0..1, as 0.99") from None
 
 
 def run(options: argparse.Namespace) -> None:

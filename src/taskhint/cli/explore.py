@@ -48,6 +48,8 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
+    if options.save is not None and Path(options.save).suffix.lower() not in (".html", ".htm"):
+        raise UserError(f"--save {options.save}: the page is HTML; name a file that ends in .html")
     use_threads(options)
     for package in ("starlette", "uvicorn"):
         need(package, "taskhint explore")

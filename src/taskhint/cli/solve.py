@@ -19,7 +19,10 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     from taskhint.runs.run import load
+    from taskhint.training.limits import check_answer
 
     symbols = [symbol for word in options.symbols for symbol in word.split()]
     run = load(options.run_dir, options.device, options.precision)
+    prompt = run.task.prompt(run.task.vocab.parse(symbols))
+    check_answer(run.recipe.model, run.task, prompt, run.model.device)
     print(" ".join(map(str, run.solve(symbols))))

@@ -144,6 +144,8 @@ class Recipe(Settings):
     origin: Origin | None = field(default=None, metadata=ADDED)
 
     def __post_init__(self) -> None:
+        if not self.name.strip():
+            raise UserError("name is empty; allowed: any text")
         for name in ("batch_size", "steps", "checkpoint_every", "log_every"):
             _check(name, getattr(self, name), 1, 10**12)
         for name in ("main_updates", "keep_checkpoints"):

@@ -92,6 +92,18 @@ def check_evaluation(
         _announce(f"{what} takes {need}")
 
 
+def check_answer(
+    model: ModelConfig, task: Task, prompt: Sequence[int], device: torch.device = CPU
+) -> None:
+    """The same for the answer to one prompt, which is decoded token by token."""
+    tail = len(task.solve(prompt))
+    need = _need(model, task.vocab.size, len(prompt) + tail, tail, device)
+    what = f"the answer to {len(prompt)} tokens"
+    check_fits(need.bytes, what, free_bytes(device))
+    if need.flops > MUCH_WORK:
+        _announce(f"{what} takes {need}")
+
+
 def _announce(text: str) -> None:
     if speaks():
         print(f"taskhint: {text}", file=sys.stderr, flush=True)
@@ -192,14 +204,18 @@ def sequences_that_fit(model: ModelConfig, task: Task, length: int, device: torc
 def sequence_need(model: ModelConfig, task: Task, length: int, device: torch.device = CPU) -> Need:
     """Of one test sequence, or one on each thread of the CPU, without gradients."""
     group = _group(task, length)
-    inner, vocab = model.heads * model.each_head, task.vocab.size
-    stream = group.length * (4 * model.width + 4 * inner + 2 * model.mlp_width)
-    counts = 5 * group.length * vocab  # of symbols seen so far, where a block goes by them
-    pairs = 0 if _plain(model) else min(group.length**2, PAIRS_AT_ONCE)
+    return _need(model, task.vocab.size, group.length, group.tail, device)
+
+
+def _need(model: ModelConfig, vocab: int, tokens: int, tail: int, device: torch.device) -> Need:
+    inner = model.heads * model.each_head
+    stream = tokens * (4 * model.width + 4 * inner + 2 * model.mlp_width)
+    counts = 5 * tokens * vocab  # of symbols seen so far, where a block goes by them
+    pairs = 0 if _plain(model) else min(tokens**2, PAIRS_AT_ONCE)
     matrix = (3 * model.heads + PER_PAIR) * pairs
-    mask = min(MASK_BYTES * group.length * group.tail, LARGEST_MASK)
-    floats = stream + counts + matrix + 2 * group.tail * vocab
-    kind = Example(1.0, group.length, group.tail, group.tail)
+    mask = min(MASK_BYTES * tokens * tail, LARGEST_MASK)
+    floats = stream + counts + matrix + 2 * tail * vocab
+    kind = Example(1.0, tokens, tail, tail)
     work = forward_flops(model, vocab, kind)
     at_once = torch.get_num_threads() if device.type == "cpu" else 1
     return Need(at_once * (FLOAT * floats + mask), work)
