@@ -162,6 +162,11 @@ def test_a_stopped_branch_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
     assert (tmp_path / "a/checkpoints/step-00000012" / WEIGHTS).read_bytes() == expected
 
 
+@pytest.fixture(scope="module")
+def short(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return train(tiny(steps=6), tmp_path_factory.mktemp("branches") / "short").path
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -171,11 +176,14 @@ def test_a_stopped_branch_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
     ],
 )
 def test_a_branch_that_makes_no_sense_is_refused(
-    changes: dict[str, int], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    changes: dict[str, int],
+    said: str,
+    short: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    train(tiny(steps=6), tmp_path / "short")
     target = saved(tiny(**{"steps": 12, **changes}), tmp_path / "long.json")
-    words = ["train", target, "--from", str(tmp_path / "short"), "--out", str(tmp_path / "x")]
+    words = ["train", target, "--from", str(short), "--out", str(tmp_path / "x")]
     assert main(words) == 2
     assert said in capsys.readouterr().err and not (tmp_path / "x").exists()
 
