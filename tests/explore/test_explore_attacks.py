@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import signal
 import socket
@@ -16,6 +17,8 @@ from typing import Any
 import httpx
 import pytest
 
+from taskhint.explore import documents
+from taskhint.explore import server as explore_server
 from taskhint.explore.connections import allow_many_files
 from taskhint.explore.subject import LONGEST
 from tests.explore.page import Models, Server, ask, error, post, serving
@@ -119,6 +122,23 @@ def test_malformed_requests_get_one_clear_line(
     answer = post(server, name, body)
     assert answer.status_code == 400
     assert re.search(message, error(answer))
+
+
+def test_a_bug_of_an_own_task_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(passes: object, asked: object) -> Any:  # noqa: ARG001
+        raise ValueError("no such thing")
+
+    async def asking() -> httpx.Response:
+        there = httpx.ASGITransport(app=app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=there, base_url="http://127.0.0.1:8123") as client:
+            return await client.post("/token/api/random", json={"model": 0, "length": 3})
+
+    answers = (documents.RandomRequest, failing)
+    monkeypatch.setitem(explore_server.ANSWERS, "random", answers)
+    app = explore_server.application([], "token", 8123)
+    answer = asyncio.run(asking())
+    assert answer.status_code == 500
+    assert error(answer).startswith("ValueError: no such thing")
 
 
 def test_a_body_of_100_megabytes_is_refused(server: Server) -> None:

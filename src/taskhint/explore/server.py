@@ -62,7 +62,9 @@ def application(subjects: list[Subject], token: str, port: int) -> Guard:
     for name, content in front_end().items():
         kind = f"{TYPES[name.rpartition('.')[2]]}; charset=utf-8"
         routes.append(Route("/" if name == "index.html" else f"/{name}", _fixed(content, kind)))
-    app = Starlette(routes=routes, exception_handlers={HTTPException: _refused})
+    app = Starlette(
+        routes=routes, exception_handlers={HTTPException: _refused, Exception: _failed}
+    )
     app.router.redirect_slashes = False  # its address would lack the token
     return Guard(app, token, port)
 
@@ -72,6 +74,11 @@ async def _refused(request: Request, error: Exception) -> Response:  # noqa: ARG
     response = _error(error.status_code, error.detail)
     response.headers.update(error.headers or {})
     return response
+
+
+async def _failed(request: Request, error: Exception) -> Response:  # noqa: ARG001
+    """A bug, perhaps of a user's own task. Its traceback goes to the terminal."""
+    return _error(500, f"{type(error).__name__}: {error}; more of it is where the command runs")
 
 
 def _fixed(content: bytes, kind: str) -> Callable[[Request], Any]:

@@ -6,7 +6,7 @@ import { differ, score } from "./strip.js";
 export function sumText(sides) {
   const places = sides[0].sequence.asked.map((_, i) => i).filter((i) => differ(sides, i));
   const shown = places.slice(0, 12).join(", ") + (places.length > 12 ? ", …" : "");
-  const list = places.length ? ` (position ${shown})` : "";
+  const list = places.length ? ` (position${places.length > 1 ? "s" : ""} ${shown})` : "";
   return `A is right at ${score(sides[0])}, B at ${score(sides[1])}; they differ at ${places.length}${list}.`;
 }
 
