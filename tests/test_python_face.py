@@ -101,6 +101,10 @@ def test_a_kind_may_be_given_by_its_name() -> None:
     "call",
     [
         lambda: th.recipe("sort/temperd"),
+        lambda: th.recipe(3),  # type: ignore[arg-type]
+        lambda: th.recipe("sort/standard", "peper"),  # type: ignore[arg-type]
+        lambda: th.recipe("sort/standard").change(steps="3"),
+        lambda: th.Vocab(first_symbol=1, symbols=9, marks=("PAD",)).delimiter,
         lambda: th.load(3),  # type: ignore[arg-type]
         lambda: th.train(3, out="x"),  # type: ignore[arg-type]
         lambda: th.train("sort/standard", out=3),  # type: ignore[arg-type]
@@ -117,6 +121,17 @@ def test_wrong_arguments_are_refused_in_one_line(call: Any) -> None:
     with pytest.raises(th.UserError) as refused:
         call()
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(("word", "ours"), [("lr", "learning_rate"), ("d_model", "width")])
+def test_other_peoples_words_are_understood(word: str, ours: str) -> None:
+    with pytest.raises(th.UserError, match=f"did you mean '{ours}'"):
+        th.recipe("sort/standard").change(**{word: 1})
+
+
+def test_a_wrong_distribution_is_refused(sorter: th.Run) -> None:
+    with pytest.raises(th.UserError, match="distribution=3 is not a text"):
+        th.evaluate(sorter, [5], distribution=3)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("lengths", [20, "20", [0], [2.5], []])

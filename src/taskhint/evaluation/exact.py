@@ -75,7 +75,7 @@ def evaluate(
     run = (run if isinstance(run, Run) else load(run)).chosen(device, precision)
     lengths = _checked_lengths(lengths)
     examples = check_examples(examples)
-    task = run.task.for_test(distribution)
+    task = run.task.for_test(conform(str, distribution, "distribution"))
     check_evaluation(run.recipe.model, task, lengths, run.model.device)
     bar = Progress(
         len(lengths) * examples, f"evaluate {distribution}", shown=progress, unit="sequence"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from taskhint.recipes import field, increment, sort
 from taskhint.recipes.entry import Entry, Measured
-from taskhint.recipes.recipe import Recipe, Scale
+from taskhint.recipes.recipe import SCALES, Recipe, Scale
 from taskhint.system.errors import UserError, nearest
 from taskhint.system.files import read_json
 from taskhint.system.settings import conform
@@ -25,8 +25,10 @@ def recipe_names() -> list[str]:
 
 def find_recipe(name: str, scale: Scale = "pocket") -> Recipe:
     """The recipe of that name at that scale."""
-    if name not in ENTRIES:
-        raise UserError(f"unknown recipe {name!r}; {nearest(name, ENTRIES)}")
+    if not isinstance(name, str) or name not in ENTRIES:
+        raise UserError(f"unknown recipe {name!r:.60}; {nearest(str(name), ENTRIES)}")
+    if scale not in SCALES:
+        raise UserError(f"scale {scale!r:.60} is not known; {nearest(str(scale), SCALES)}")
     return ENTRIES[name].make(scale, name=name)
 
 

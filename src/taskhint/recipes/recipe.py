@@ -253,6 +253,7 @@ class Recipe(Settings):
 
     def with_steps(self, steps: int) -> Recipe:
         """A copy that trains for `steps` updates, with the same share of them as warm-up."""
+        steps = conform(int, steps, "steps")
         return replace(self, steps=steps, warmup_steps=self.warmup_steps * steps // self.steps)
 
     def change(self, **changes: Any) -> Recipe:
@@ -264,9 +265,9 @@ class Recipe(Settings):
         own, of_model = {f.name for f in fields(self)}, {f.name for f in fields(self.model)}
         for name in changes:
             if name not in own | of_model:
-                raise UserError(
-                    f"a recipe has no setting {name!r}; {nearest(name, sorted(own | of_model))}"
-                )
+                meant = OTHER_WORDS.get(name, name).removeprefix("model.")
+                near = nearest(meant, sorted(own | of_model))
+                raise UserError(f"a recipe has no setting {name!r}; {near}")
         inner = {name: value for name, value in changes.items() if name not in own}
         outer = {name: value for name, value in changes.items() if name in own}
         recipe = self

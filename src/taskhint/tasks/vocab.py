@@ -48,6 +48,9 @@ class Vocab:
 
     def mark(self, name: str) -> int:
         """The id of a mark."""
+        if name not in self.marks:
+            known = ", ".join(self.marks) or "none"
+            raise UserError(f"the vocabulary has no mark {name!s:.60}; its marks: {known}")
         return self.symbols + self.marks.index(name)
 
     def parse(self, words: Iterable[str | int]) -> list[int]:
