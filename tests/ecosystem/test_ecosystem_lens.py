@@ -18,7 +18,7 @@ from transformers import AutoModelForCausalLM
 from taskhint.ecosystem.export import export_transformers
 from taskhint.lens import LENS_NAMES, TaskhintArchitectureAdapter, lens_name
 from taskhint.model.edits import Edit, KnockOutHead, KnockOutMlp, ReplaceStream, ScaleTemperature
-from taskhint.runs.run import Run
+from taskhint.runs.run import Run, load
 from tests.ecosystem.models import (
     EVERY_KIND,
     TWELVE,
@@ -135,6 +135,21 @@ def test_an_edit_of_the_attention_pattern_has_an_effect(tmp_path: Path) -> None:
     bridge.reset_hooks()
     values = cache["blocks.1.attn.hook_v"]
     assert_near(cache["blocks.1.attn.hook_z"], values[:, :1].expand_as(values))
+
+
+@torch.no_grad()
+def test_the_head_of_the_reference_model_that_looks_at_the_end_of_the_input(
+    tmp_path: Path,
+) -> None:
+    """docs/ecosystem.md names it; found as a user of TransformerLens would find it."""
+    run = load(Path(__file__).parents[2] / "results" / "models" / "sort-best")
+    bridge = booted(run, tmp_path / "model")
+    _, cache = bridge.run_with_cache(bridge.to_tokens("5 17 43 17 ⊥ 5 17"))
+    looks = torch.stack([cache["pattern", block][0, :, 5:, 4].mean(dim=1) for block in range(2)])
+    assert divmod(int(looks.argmax()), 4) == (0, 3)
+    assert looks[0, 3] > 0.99
+    page = (Path(__file__).parents[2] / "docs" / "ecosystem.md").read_text()
+    assert "it is head 3 of block 0, with all of its" in page
 
 
 def test_words_and_weights_in_the_shapes_of_transformer_lens(tmp_path: Path) -> None:
