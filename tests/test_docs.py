@@ -49,6 +49,7 @@ ONLY_READ = {
     "taskhint reproduce all": "weeks without a GPU",
     "taskhint reproduce sort-best": "an hour",
     "taskhint reproduce field": "days",
+    "taskhint report results": "tests/experiments/test_results.py draws it",
     "taskhint choose": "half an hour: tests/sweeps/test_choose.py runs small ones",
     "taskhint sweep sort/tempered --grid model.width=64,128 --seeds 10": "needs a Ray cluster: "
     "tests/sweeps/test_sweep_ray.py has one",

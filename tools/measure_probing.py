@@ -1,12 +1,12 @@
 """Writes results/probing.json and the figures of docs/probing.md.
 
     .venv/bin/python -m tools.measure_probing --out probed --examples 100
-    .venv/bin/python -m tools.measure_probing --out probed --demo demo
+    .venv/bin/python -m tools.measure_probing --out probed --runs trained
 
-The charts are those of the repository's reference model and of the constructed one. With --demo,
-a directory of `taskhint demo`, its runs are probed too: results/probing.json, of which
-tools/fill_pages.py makes the page's tables, and the figures that compare runs. All of it goes
-below --out; the page keeps the figures named here.
+The charts are those of the repository's reference model and of the constructed one. With --runs, a
+directory of the trained runs that the page compares, these are probed too: results/probing.json,
+of which tools/fill_pages.py makes the page's tables, and the figures that compare runs. All of it
+goes below --out; the page keeps the figures named here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ROOT = Path(__file__).parent.parent
 FIGURES_OF_PAGE = ROOT / "docs" / "figures"
 RESULT = ROOT / "results" / "probing.json"
 REFERENCE = ROOT / "results" / "models" / "sort-best"
-RUNS = ("plain", "successor", "tempered", "successor-tempered")
+RUNS = ("plain", "successor", "tempered", "successor-tempered")  # the page says how to train them
 PROJECTIONS = ("projection-input", "projection-answer", "projection-delimiter")
 BY_LENGTH = ("stages", "attention-maps", "attention-shares", "sharpness", "first-errors", "bases")
 CHARTS = {"sort-best": (*PROJECTIONS, *BY_LENGTH), "constructed": PROJECTIONS}
@@ -39,7 +39,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--demo", type=Path)
+    parser.add_argument("--runs", type=Path)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--examples", type=int, default=500)
     options = parser.parse_args()
@@ -47,11 +47,11 @@ def main() -> None:
     for run, examples in ((REFERENCE, options.examples), (built, FEW)):
         probe([run], options.out / "charts" / run.name, examples)
         copy_figures(options.out / "charts" / run.name, {run.name: CHARTS[run.name]})
-    if options.demo:
-        runs = [options.demo / name for name in RUNS]
-        names = probe([*runs, built], options.out / "demo", options.examples)
-        copy_figures(options.out / "demo", COMPARED)
-        keep_numbers(options.out / "demo", names)
+    if options.runs:
+        runs = [options.runs / name for name in RUNS]
+        names = probe([*runs, built], options.out / "compared", options.examples)
+        copy_figures(options.out / "compared", COMPARED)
+        keep_numbers(options.out / "compared", names)
 
 
 def probe(runs: list[Path], out: Path, examples: int) -> list[str]:
