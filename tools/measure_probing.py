@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 from PIL import Image
@@ -69,7 +70,7 @@ def keep_numbers(out: Path, names: list[str]) -> None:
     write_atomically(RESULT, json_bytes({"runs": kept, "compared": compared}))
 
 
-def copy_figures(out: Path, figures: dict[str, tuple[str, ...]]) -> None:
+def copy_figures(out: Path, figures: Mapping[str, tuple[str, ...]]) -> None:
     for folder, names in figures.items():
         for name in names:
             few_colours = Image.open(out / folder / f"{name}.png").convert("RGB").quantize(128)
