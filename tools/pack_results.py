@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from taskhint.evaluation.results import PACKED, Result, find_results, one_per_run, packed
+from taskhint.runs.curve import PLAIN
 from taskhint.system.files import read_json, write_atomically
 
 LONGEST_LINE = 99
@@ -41,7 +42,8 @@ def pack(runs: Path, out: Path) -> list[Path]:
     for result in [*there, *(one for one in find_results(runs) if not one.empty)]:
         families.setdefault(result.family, []).append(result)
         if result.family not in names:
-            names[result.family] = name_of(result.path, runs)
+            measured = "" if result.precision == PLAIN else f"-{result.precision}"
+            names[result.family] = name_of(result.path, runs) + measured
     written = []
     for family, results in families.items():
         path = out / (names[family] + PACKED)

@@ -69,7 +69,8 @@ def run(options: argparse.Namespace) -> None:
         for curve in outcome.curves:
             print(f"\n{outcome.job.out}: {curve_table(curve)}", end="", flush=True)
     print("\n" + series_table(summarise(find_results(out))))
-    print(what_is_seen({job.out: _curve(out / job.out) for job in jobs}))
+    precision = executor.at.precision
+    print(what_is_seen({job.out: _curve(out / job.out, precision) for job in jobs}))
     report = write_report(out, out / "report.html")
     print(f"Report: {report}\nTry it: taskhint solve {out / 'best'} 5 17 43 17")
 
@@ -99,6 +100,7 @@ def what_is_seen(curves: Mapping[str, LengthCurve]) -> str:
     )
 
 
-def _curve(run: Path) -> LengthCurve:
-    (curve,) = (one for one in load_curves(run) if one.distribution == "uniform")
+def _curve(run: Path, precision: str) -> LengthCurve:
+    curves = load_curves(run, precision=precision)
+    (curve,) = (one for one in curves if one.distribution == "uniform")
     return curve

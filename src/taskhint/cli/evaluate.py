@@ -118,7 +118,7 @@ def show_curve(run: Run, options: argparse.Namespace) -> None:
 def show_reach(run: Run, options: argparse.Namespace) -> None:
     from taskhint.evaluation.exact import curve_of
     from taskhint.evaluation.reach import reach
-    from taskhint.runs.curve import curve_table, save_curve
+    from taskhint.runs.curve import curve_table, measured_in, save_curve
     from taskhint.runs.reach import save_reach
 
     scores: dict[int, Score] = {}
@@ -144,4 +144,5 @@ def show_reach(run: Run, options: argparse.Namespace) -> None:
     sys.stdout.flush()
     if not options.no_save:
         save_curve(run.path, curve)
-        save_reach(run.path, curve.step, curve.distribution, found)
+        place = measured_in(run.path, curve.precision)
+        save_reach(place, curve.step, curve.distribution, found)

@@ -18,6 +18,7 @@ from taskhint.recipes import find_recipe, measured
 from taskhint.recipes.recipe import Recipe, Scale
 from taskhint.report.experiment_page import finding_text
 from taskhint.report.page import write_report
+from taskhint.runs.curve import PLAIN
 from taskhint.sweeps.jobs import Executor, Job, Measurement, enough
 from taskhint.sweeps.sweep import conduct
 from taskhint.system.errors import UserError
@@ -99,15 +100,16 @@ def reproduce(
                 f"{experiment.name} is an experiment at scale {' and '.join(experiment.scales)} "
                 "only"
             )
-    _mark(out, scale, chosen)
-    jobs = jobs_for(chosen, scale, seeds, out)
+    precision = executor.at.precision
+    _mark(out, scale, chosen, precision)
+    jobs = jobs_for(chosen, scale, seeds, out, precision)
     todo = [job for job in jobs if job.measurements or job.mechanisms]
     print(f"{len(jobs)} runs, {len(jobs) - len(todo)} of them done", flush=True)
     warn_of_versions(out, (job.recipe for job in jobs))
     error = tell(conduct(todo, out, executor, "reproduce"))
     if error is not None:
         raise error
-    for finding in find_all(find_results(out), chosen, scale):
+    for finding in find_all(find_results(out), chosen, scale, precision=precision):
         print("\n" + finding_text(finding), end="")
         print(
             write_report(out, out / f"{finding.experiment.name}.html", [finding.experiment.name])
@@ -115,20 +117,32 @@ def reproduce(
     print(f"All: {write_report(out, out / 'report.html')}")
 
 
-def _mark(out: Path, scale: Scale, chosen: Sequence[Experiment]) -> None:
+def _mark(out: Path, scale: Scale, chosen: Sequence[Experiment], precision: str) -> None:
     """Note in the directory which experiments it holds, for the report."""
-    before = read_marker(out) if (out / MARKER).exists() else Marker(scale, ())
+    before = Marker(scale, (), precision=precision)
+    if (out / MARKER).exists():
+        before = read_marker(out)
     if before.scale != scale:
         raise UserError(f"{out} holds experiments at scale {before.scale}; choose another --out")
+    if before.precision != precision:
+        raise UserError(
+            f"{out} holds experiments measured in {before.precision}, not in {precision}; choose "
+            "another --out"
+        )
     names = dict.fromkeys((*before.experiments, *(one.name for one in chosen)))
     own = {one.name: source_of(one) for one in chosen if source_of(one)}
     order = [*(name for name in EXPERIMENTS if name in names), *names]
-    write_marker(
-        out, Marker(scale, tuple(dict.fromkeys(order)), sources={**before.sources, **own})
-    )
+    sources = {**before.sources, **own}
+    write_marker(out, Marker(scale, tuple(dict.fromkeys(order)), sources, precision))
 
 
-def jobs_for(experiments: Iterable[Experiment], scale: Scale, seeds: int, out: Path) -> list[Job]:
+def jobs_for(
+    experiments: Iterable[Experiment],
+    scale: Scale,
+    seeds: int,
+    out: Path,
+    precision: str = PLAIN,
+) -> list[Job]:
     """A job for every run, with what is not measured yet; experiments that share an arm share its
     runs.
     """
@@ -136,7 +150,8 @@ def jobs_for(experiments: Iterable[Experiment], scale: Scale, seeds: int, out: P
     for experiment in experiments:
         for arm in experiment.arms:
             wanted.setdefault(_key(arm, scale), (arm, []))[1].append(experiment)
-    done = {result.recipe.fingerprint(): result for result in _results(out)}
+    results = (one for one in _results(out) if one.precision == precision)
+    done = {result.recipe.fingerprint(): result for result in results}
     # The first seed of everything comes first: a stopped campaign then has a little of all.
     return [
         _job(out, f"{arm.name}/seed-{seed}", arm.at(scale).change(seed=seed), users, done)

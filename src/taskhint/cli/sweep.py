@@ -104,7 +104,8 @@ def _run(options: argparse.Namespace, out: Path) -> None:
         options.distribution or ["uniform"],
         options.edit_distance,
     )
-    print(f"{len(jobs)} runs, {len(jobs) - len(undone(jobs, out))} of them done", flush=True)
+    left = undone(jobs, out, executor.at.precision)
+    print(f"{len(jobs)} runs, {len(jobs) - len(left)} of them done", flush=True)
     warn_of_versions(out, (job.recipe for job in jobs))
     error = tell(conduct(jobs, out, executor, "sweep"))
     try:

@@ -103,6 +103,7 @@ def curve_of(run: Run, distribution: str, scores: dict[int, Score]) -> LengthCur
         seed=run.recipe.seed,
         step=run.checkpoint.step,
         scores=scores,
+        precision=run.precision,
     )
 
 

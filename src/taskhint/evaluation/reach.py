@@ -19,7 +19,7 @@ from pathlib import Path
 
 from taskhint.data.dataset import MAX_TEST_LENGTH
 from taskhint.evaluation.exact import check_examples, curve_of, score
-from taskhint.runs.curve import Score, save_curve
+from taskhint.runs.curve import Score, measured_in, save_curve
 from taskhint.runs.reach import Reach, save_reach
 from taskhint.runs.run import Run, load
 from taskhint.system.errors import UserError
@@ -39,11 +39,15 @@ def reach(
     distribution: str = "uniform",
     save: bool = True,
     report: Callable[[int, Score], None] | None = None,
+    device: str | None = None,
+    precision: str | None = None,
 ) -> Reach:
     """The longest length, at most `longest`, at which a run has that share right; kept with the
     run, as are the accuracies. `report` is called with every length that is measured.
+
+    Without a device: on that of the run, if one was chosen for it, else on `auto`.
     """
-    run = run if isinstance(run, Run) else load(run)
+    run = (run if isinstance(run, Run) else load(run)).chosen(device, precision)
     share = conform(float, share, "share")
     if not 0.0 < share <= 1.0:
         raise UserError(f"--reach {share:g} is not in 0..1, without 0; 0.99 is 99%")
@@ -73,7 +77,7 @@ def reach(
     )
     if save:
         save_curve(run.path, curve_of(run, distribution, scores))
-        save_reach(run.path, run.checkpoint.step, distribution, found)
+        save_reach(measured_in(run.path, run.precision), run.checkpoint.step, distribution, found)
     return found
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from taskhint.evaluation.results import Result, one_per_run
 from taskhint.recipes.recipe import Recipe, differing_keys
-from taskhint.runs.curve import Score
+from taskhint.runs.curve import PLAIN, Score
 from taskhint.system.dotted import short_keys
 from taskhint.system.errors import UserError
 from taskhint.system.stats import OverSeeds
@@ -32,26 +32,30 @@ class Series:
     recipe: Recipe
     distribution: str
     points: dict[int, Point]
+    precision: str = PLAIN  # with which it was measured
 
 
 _UPDATE_KEYS = {"steps", "warmup_steps", "main_updates", "checkpoint_every", "log_every"}
 
 
 def summarise(results: Iterable[Result]) -> list[Series]:
-    """The curves of all evaluated runs; runs that differ only in their seed are one series."""
+    """The curves of all evaluated runs; runs that differ only in their seed are one series, as
+    far as they were measured with one precision.
+    """
     families: dict[str, list[Result]] = {}
     for result in one_per_run(results):
         families.setdefault(result.family, []).append(result)
     recipes = {family: runs[0].recipe.change(seed=0) for family, runs in families.items()}
-    labels = _labels(recipes.values())
+    labels = _labels(dict.fromkeys(recipes.values()))
     series = []
     for family, runs in families.items():
-        recipe = recipes[family]
+        recipe, precision = recipes[family], runs[0].precision
+        label = labels[recipe] if precision == PLAIN else f"{labels[recipe]}, in {precision}"
         for distribution in sorted({name for run in runs for name in run.curves}):
             same = [run.curves[distribution] for run in runs if distribution in run.curves]
             lengths = sorted({length for curve in same for length in curve.scores})
             points = {n: _point([c.scores[n] for c in same if n in c.scores]) for n in lengths}
-            series.append(Series(labels[recipe], recipe, distribution, points))
+            series.append(Series(label, recipe, distribution, points, precision))
     if not series:
         raise UserError("none of the runs has been evaluated; use `taskhint evaluate` first")
     return series

@@ -33,6 +33,7 @@ FIRST: dict[str, type[Any]] = {
     "run": str,
     "recipe": str,
     "distribution": str,
+    "precision": str,
     "seed": int,
     "step": int,
     "length": int,
@@ -96,10 +97,11 @@ def results(*places: str | os.PathLike[str], all_steps: bool = False) -> ResultT
     """
     if not places:
         raise UserError("results takes at least one directory with runs in it")
-    found: dict[tuple[str, int, int], Result] = {}
+    found: dict[tuple[str, int, str, int], Result] = {}
     for place in places:
         for result in find_results(as_path(place, "a directory of runs"), all_steps):
-            key = (str(result.path.resolve()), result.recipe.seed, result.step)
+            seed, precision = result.recipe.seed, result.precision
+            key = (str(result.path.resolve()), seed, precision, result.step)
             found.setdefault(key, result)  # directories may lie inside one another
     return _table([result for result in found.values() if result.curves])
 
@@ -146,6 +148,7 @@ def _rows(result: Result) -> Iterator[dict[str, Plain]]:
         "run": f"{result.path}#{seed}" if packed else str(result.path),
         "recipe": result.recipe.name,
         "seed": seed,
+        "precision": result.precision,
     }
     for name, curve in sorted(result.curves.items()):
         for length, score in sorted(curve.scores.items()):

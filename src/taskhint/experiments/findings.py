@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from taskhint.evaluation.results import Result, one_per_run
+from taskhint.evaluation.results import Result, family_of, one_per_run
 from taskhint.experiments.arm import Arm
 from taskhint.experiments.claims import Claim, Outcome
 from taskhint.experiments.experiment import Experiment, Panel, Published
 from taskhint.recipes.recipe import Recipe, Scale
+from taskhint.runs.curve import PLAIN
 from taskhint.system.stats import OverSeeds
 
 PAPER_WORDS = ("reproduced", "partly reproduced", "not reproduced")
@@ -69,8 +70,11 @@ def find_all(
     experiments: Iterable[Experiment],
     scale: Scale = "pocket",
     remarks: Mapping[str, str] | None = None,
+    precision: str = PLAIN,
 ) -> list[Finding]:
-    """A finding for every experiment at that scale of which there is at least one run."""
+    """A finding for every experiment at that scale of which there is at least one run that was
+    measured with that precision.
+    """
     families: dict[str, list[Result]] = {}
     for result in one_per_run(results):
         if not result.empty:
@@ -79,11 +83,13 @@ def find_all(
         same.sort(key=lambda result: result.recipe.seed)
     findings = []
     for experiment in (one for one in experiments if scale in one.scales):
-        keys = {arm: arm.at(scale).change(seed=0).fingerprint() for arm in experiment.arms}
+        keys = {arm: family_of(arm.at(scale), precision) for arm in experiment.arms}
         runs = {arm: tuple(families.get(key, ())) for arm, key in keys.items()}
         if any(runs.values()):
             said = (remarks or {}).get(experiment.name, "")
-            remark = " ".join(filter(None, (experiment.note, *_beyond(experiment, scale), said)))
+            measured = "" if precision == PLAIN else f"Measured in {precision}."
+            beyond = _beyond(experiment, scale)
+            remark = " ".join(filter(None, (measured, experiment.note, *beyond, said)))
             findings.append(_finding(experiment, scale, runs, remark))
     return findings
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from taskhint.recipes.recipe import Scale
+from taskhint.runs.curve import PLAIN
 from taskhint.system.errors import UserError
 from taskhint.system.files import json_bytes, read_json, write_atomically
 from taskhint.system.settings import Settings, conform, to_json
@@ -18,11 +19,14 @@ REMARKS = "remarks.json"
 
 @dataclass(frozen=True)
 class Marker(Settings):
-    """`sources` names the file or module of every experiment that is not the package's own."""
+    """`sources` names the file or module of every experiment that is not the package's own;
+    `precision` is that with which all were measured.
+    """
 
     scale: Scale
     experiments: tuple[str, ...]
     sources: dict[str, str] = field(default_factory=dict)
+    precision: str = PLAIN
 
 
 def write_marker(directory: Path, marker: Marker) -> None:

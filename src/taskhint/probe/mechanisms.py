@@ -13,6 +13,7 @@ from taskhint.probe.mechanism import Mechanism, mechanisms_of
 from taskhint.probe.probe import About, Comparison, Looked, Probe, Shown, Table
 from taskhint.probe.shares import Share, draw_shares, share_of
 from taskhint.probe.traced import Rows, RowsByLength, Subject, Traced, collect
+from taskhint.runs.curve import measured_in
 from taskhint.runs.run import Run
 from taskhint.runs.shares import SHARPEST, save_shares
 from taskhint.system.drawing import legend_below, mark_training, new_figure, percent_axis, tidy
@@ -78,8 +79,9 @@ def keep_mechanisms(run: Run, lengths: Sequence[int], examples: int = 200) -> No
         for name, row in mechanism_curves(counted).shares.items()
     }
     sharp = {n: sharpest_head(rows) for n, rows in attention.items() if rows}
+    place = measured_in(run.path, run.precision)
     save_shares(
-        run.path, run.checkpoint.step, examples, shares | ({SHARPEST: sharp} if sharp else {})
+        place, run.checkpoint.step, examples, shares | ({SHARPEST: sharp} if sharp else {})
     )
 
 

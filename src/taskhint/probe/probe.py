@@ -37,6 +37,7 @@ class About:
     trained_up_to: int | None  # None if nothing was trained
     temperature: str
     examples: int
+    precision: str  # with which the model computed
 
 
 @dataclass(frozen=True)

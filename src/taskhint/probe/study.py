@@ -18,6 +18,7 @@ from taskhint.probe.probe import About, Comparison, Excerpt, Looked, Probe, Show
 from taskhint.probe.projections import ProjectionCharts
 from taskhint.probe.stages import Stages
 from taskhint.probe.traced import MAX_LENGTH, RowsByLength, Subject, collect
+from taskhint.runs.curve import PLAIN
 from taskhint.runs.run import Run
 from taskhint.system.errors import UserError
 from taskhint.system.progress import Progress
@@ -63,6 +64,8 @@ class Study:
 
     def to_json(self) -> dict[str, Any]:
         document: dict[str, Any] = as_json(self.about) | as_json(self.found)
+        if self.about.precision == PLAIN:
+            del document["precision"]
         return document
 
     def shown(self) -> list[Shown]:
@@ -131,6 +134,7 @@ def study(run: Run, name: str, plan: Plan, progress: bool = False) -> Study:
         trained_up_to=run.task.lengths.max_length if run.checkpoint.step else None,
         temperature=_temperature(subject),
         examples=plan.examples,
+        precision=run.precision,
     )
     found = {}
     for kind, probe in probes.items():
@@ -188,7 +192,9 @@ def _excerpt(study: Study) -> Excerpt:
 def compared_json(comparison: Comparison) -> dict[str, Any]:
     runs = []
     for run in comparison.runs:
-        about = {name: getattr(run.about, name) for name in ("name", "recipe", "trained_up_to")}
+        names = ["name", "recipe", "trained_up_to"]
+        names += ["precision"] if run.about.precision != PLAIN else []
+        about = {name: getattr(run.about, name) for name in names}
         runs.append(about | as_json(run.parts))
     return {"task": comparison.task, "examples": comparison.examples, "runs": runs}
 

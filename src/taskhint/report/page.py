@@ -61,7 +61,7 @@ def _findings(place: Path, results: Sequence[Result]) -> list[Finding]:
     marker = read_marker(place)
     experiments = [find_experiment(one, marker.sources.get(one, "")) for one in marker.experiments]
     there = [result for result in results if _below(result, place)]
-    return find_all(there, experiments, marker.scale, read_remarks(place))
+    return find_all(there, experiments, marker.scale, read_remarks(place), marker.precision)
 
 
 def report_page(series: Sequence[Series], findings: Sequence[Finding] = ()) -> str:

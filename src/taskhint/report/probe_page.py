@@ -17,6 +17,7 @@ from typing import Any
 from taskhint.probe.probe import Comparison, Shown, Table
 from taskhint.probe.study import EXAMPLES, Study, compare, compared_json, make_plan, study
 from taskhint.report.style import STYLE
+from taskhint.runs.curve import in_precision
 from taskhint.runs.run import Run, load
 from taskhint.system.drawing import as_panels, as_png, as_svg
 from taskhint.system.errors import UserError
@@ -95,7 +96,8 @@ def section_of(one: Study) -> Section:
     """What is shown of one run."""
     about = one.about
     lead = f"{about.recipe}, seed {about.seed}, {about.step} updates; "
-    lead += f"temperature {about.temperature}; {_sequences(about.examples)}"
+    lead += f"temperature {about.temperature}{in_precision(about.precision, '; ')}; "
+    lead += _sequences(about.examples)
     return Section(about.name, about.name, lead, one.shown(), one.to_json())
 
 
@@ -106,7 +108,10 @@ def _compared(comparison: Comparison, studies: Sequence[Study]) -> Section:
         probe for kind, probe in same[0].probes.items() if all(kind in one.probes for one in same)
     ]
     shown = [one for probe in shared for one in probe.draw_compared(comparison)]
-    runs = "; ".join(f"{run.about.name} ({run.about.recipe})" for run in comparison.runs)
+    runs = "; ".join(
+        f"{run.about.name} ({run.about.recipe}{in_precision(run.about.precision)})"
+        for run in comparison.runs
+    )
     lead = f"{comparison.task}: {runs}; {_sequences(comparison.examples)}"
     folder = f"comparison-{comparison.task}"
     return Section(folder, "Runs compared", lead, shown, compared_json(comparison))
@@ -164,7 +169,7 @@ def mechanisms_table(studies: Sequence[Study]) -> str:
     for one in studies:
         about, curves = one.about, one.found.get("mechanisms")
         text += f"{about.name}: {about.recipe}, seed {about.seed}, {about.step} updates, "
-        text += f"{about.examples} sequences a length\n"
+        text += f"{about.examples} sequences a length{in_precision(about.precision)}\n"
         if curves is None:
             continue
         lengths = sorted({length for shares in curves.shares.values() for length in shares})

@@ -1,5 +1,8 @@
 """Accuracy (with interval) and edit distance, keyed by length and test distribution; and the files
 that keep them.
+
+What was measured with another precision than float32 stands in a directory of its own, so that
+numbers of two precisions are never mixed: RUN/bfloat16/evaluations/…
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from taskhint.system.devices import PRECISIONS
 from taskhint.system.drawing import new_figure
 from taskhint.system.errors import UserError, warn
 from taskhint.system.files import json_bytes, read_json, write_atomically
@@ -19,6 +23,7 @@ from taskhint.system.settings import Settings, conform, to_json
 from taskhint.system.stats import Interval, wilson
 from taskhint.system.tables import html_table, text_table
 
+PLAIN = "float32"
 LARGEST = 1 << 40  # of any count in a file: beyond it, it is damaged
 DERIVED = ("accuracy", "low", "high")  # written for readers; computed here
 
@@ -75,8 +80,11 @@ class LengthCurve(Settings):
     seed: int
     step: int
     scores: dict[int, Score] = field(default_factory=dict)
+    precision: str = PLAIN
 
     def __post_init__(self) -> None:
+        if self.precision not in PRECISIONS:
+            raise UserError(f"precision {self.precision!r:.40} is not known")
         for name, least, numbers in (
             ("seed", 0, [self.seed]),
             ("step", 0, [self.step]),
@@ -111,7 +119,8 @@ class LengthCurve(Settings):
     def to_frame(self) -> Any:
         """A pandas data frame (polars where there is no pandas), a row per length."""
         frames = data_frames()
-        about = {name: getattr(self, name) for name in ("recipe", "distribution", "seed", "step")}
+        names = ("recipe", "distribution", "precision", "seed", "step")
+        about = {name: getattr(self, name) for name in names}
         rows = [
             {**about, "length": n, **dict.fromkeys(["edit_distance"]), **self[n].to_json()}
             for n in sorted(self.scores)
@@ -121,6 +130,8 @@ class LengthCurve(Settings):
     def to_json(self) -> dict[str, Any]:
         data = to_json(replace(self, scores={}))
         del data["scores"]
+        if self.precision == PLAIN:
+            del data["precision"]
         examples = {score.examples for score in self.scores.values()}
         data["examples"] = examples.pop() if len(examples) == 1 else None
         data["lengths"] = {str(n): score.to_json() for n, score in sorted(self.scores.items())}
@@ -145,6 +156,8 @@ class LengthCurve(Settings):
         """With what an older curve of the same checkpoint has beside it; of two scores the one
         that says more.
         """
+        if self.precision != older.precision:
+            raise UserError(f"it was measured in {older.precision}, not in {self.precision}")
         kept = {
             n: score
             for n, score in older.scores.items()
@@ -153,16 +166,22 @@ class LengthCurve(Settings):
         return replace(self, scores={**self.scores, **kept})
 
 
-def curve_path(run: Path, step: int, distribution: str) -> Path:
-    return run / "evaluations" / f"step-{step:08d}" / f"{distribution.replace(':', '-')}.json"
+def measured_in(run: Path, precision: str) -> Path:
+    """Where a run keeps what was measured with a precision."""
+    return run if precision == PLAIN else run / precision
+
+
+def curve_path(place: Path, step: int, distribution: str) -> Path:
+    return place / "evaluations" / f"step-{step:08d}" / f"{distribution.replace(':', '-')}.json"
 
 
 def save_curve(run: Path, curve: LengthCurve) -> Path:
     """Keep a curve with the run, beside the lengths that were measured before; of two scores the
     one that says more.
     """
-    path = curve_path(run, curve.step, curve.distribution)
-    with one_at_a_time(run / "evaluations"):
+    place = measured_in(run, curve.precision)
+    path = curve_path(place, curve.step, curve.distribution)
+    with one_at_a_time(place / "evaluations"):
         if path.exists():
             try:
                 curve = curve.merged(LengthCurve.from_json(read_json(path), str(path)))
@@ -172,14 +191,21 @@ def save_curve(run: Path, curve: LengthCurve) -> Path:
     return path
 
 
-def load_curves(run: Path, all_steps: bool = False) -> list[LengthCurve]:
+def load_curves(run: Path, all_steps: bool = False, precision: str = PLAIN) -> list[LengthCurve]:
     """The curves of a run's newest evaluated checkpoint, or of all of them, by distribution."""
-    folders = sorted((run / "evaluations").glob("step-*"))
+    folders = sorted((measured_in(run, precision) / "evaluations").glob("step-*"))
     return [
-        LengthCurve.from_json(read_json(path), str(path))
+        _read_curve(path, precision)
         for folder in (folders if all_steps else folders[-1:])
         for path in sorted(folder.glob("*.json"))
     ]
+
+
+def _read_curve(path: Path, precision: str) -> LengthCurve:
+    curve = LengthCurve.from_json(read_json(path), str(path))
+    if curve.precision != precision:
+        raise UserError(f"{path} was measured in {curve.precision}; here belongs {precision}")
+    return curve
 
 
 def curve_table(curve: LengthCurve) -> str:
@@ -189,7 +215,12 @@ def curve_table(curve: LengthCurve) -> str:
 
 def _title(curve: LengthCurve) -> str:
     about = f"{curve.recipe}, seed {curve.seed}, {curve.step} updates"
-    return f"{about}, {curve.distribution} sequences"
+    return f"{about}, {curve.distribution} sequences{in_precision(curve.precision)}"
+
+
+def in_precision(precision: str, before: str = ", ") -> str:
+    """What a title says of it: nothing if it is the usual one."""
+    return "" if precision == PLAIN else f"{before}measured in {precision}"
 
 
 def _cells(curve: LengthCurve) -> tuple[list[str], list[list[str]]]:

@@ -89,6 +89,11 @@ class Run:
         return self.to(device or own.device, precision or own.precision)
 
     @property
+    def precision(self) -> str:
+        """With which its model computes."""
+        return (self.at or Compute()).precision
+
+    @property
     def task(self) -> Task:
         return self.recipe.task
 
@@ -138,8 +143,11 @@ class Run:
 
     @property
     def curves(self) -> dict[str, LengthCurve]:
-        """What was evaluated of the newest evaluated checkpoint, by test distribution."""
-        return {curve.distribution: curve for curve in load_curves(self.path)}
+        """What was evaluated of the newest evaluated checkpoint, by test distribution: in the
+        precision of this run's model.
+        """
+        curves = load_curves(self.path, precision=self.precision)
+        return {curve.distribution: curve for curve in curves}
 
     @overload
     def solve(self, symbols: str | Sequence[str]) -> list[str]: ...

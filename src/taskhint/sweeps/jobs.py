@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from taskhint.recipes.recipe import Recipe
-from taskhint.runs.curve import LengthCurve, curve_path
+from taskhint.runs.curve import PLAIN, LengthCurve, curve_path, measured_in
 from taskhint.runs.shares import SHARPEST, KeptShares, load_shares
+from taskhint.system.devices import Compute
 from taskhint.system.errors import UserError
 from taskhint.system.files import read_json
 from taskhint.system.settings import Settings, conform, to_json
@@ -68,11 +69,14 @@ class Kept(Protocol):
 
 
 Reader = Callable[[Path, int, str], Mapping[int, Kept]]
-"""The scores of a run's checkpoint on a test distribution."""
+"""The scores of a checkpoint on a test distribution, from where its run keeps measurements."""
 
 
 class Executor(Protocol):
-    """Where jobs run."""
+    """Where jobs run, and with which device and precision."""
+
+    @property
+    def at(self) -> Compute: ...
 
     def run(self, jobs: Sequence[Job], root: Path, title: str) -> Iterator[Outcome]:
         """Train and measure every job below a directory; each as soon as it ends.
@@ -83,23 +87,24 @@ class Executor(Protocol):
         ...
 
 
-def missing(job: Job, root: Path) -> Job:
-    """The same job with what is not measured yet of the last checkpoint."""
-    left = left_of(root / job.out, job.recipe.steps, job.measurements, job.mechanisms)
+def missing(job: Job, root: Path, precision: str = PLAIN) -> Job:
+    """The same job with what is not measured yet of the last checkpoint with that precision."""
+    place = measured_in(root / job.out, precision)
+    left = left_of(place, job.recipe.steps, job.measurements, job.mechanisms)
     return replace(job, measurements=left[0], mechanisms=left[1])
 
 
 def left_of(
-    run: Path,
+    place: Path,
     step: int,
     measurements: Sequence[Measurement],
     mechanisms: Sequence[int],
     read: Reader | None = None,
 ) -> tuple[tuple[Measurement, ...], tuple[int, ...]]:
-    """Of what is wanted of a checkpoint, what no file of the run has."""
+    """Of what is wanted of a checkpoint, what no file has where a run keeps its measurements."""
     read = read or _scores
-    parts = (lacking(one, read(run, step, one.distribution)) for one in measurements)
-    return tuple(one for one in parts if one.lengths), _uncounted(run, step, mechanisms)
+    parts = (lacking(one, read(place, step, one.distribution)) for one in measurements)
+    return tuple(one for one in parts if one.lengths), _uncounted(place, step, mechanisms)
 
 
 def done(
@@ -108,24 +113,28 @@ def done(
     measurements: Sequence[Measurement],
     mechanisms: Sequence[int],
     read: Reader | None = None,
+    precision: str = PLAIN,
 ) -> bool:
     """Whether nothing is left to do. Results are enough: the weights may be gone."""
     if not measurements and not mechanisms:
         return (run / "checkpoints" / f"step-{step:08d}").is_dir()
-    return left_of(run, step, measurements, mechanisms, read) == ((), ())
+    place = measured_in(run, precision)
+    return left_of(place, step, measurements, mechanisms, read) == ((), ())
 
 
-def undone(jobs: Sequence[Job], root: Path) -> list[Job]:
-    return [
-        job
-        for job in jobs
-        if not done(root / job.out, job.recipe.steps, job.measurements, job.mechanisms)
-    ]
+def undone(jobs: Sequence[Job], root: Path, precision: str = PLAIN) -> list[Job]:
+    """Those that are not trained, or not measured with that precision."""
+
+    def is_done(job: Job) -> bool:
+        asked = (job.recipe.steps, job.measurements, job.mechanisms)
+        return done(root / job.out, *asked, precision=precision)
+
+    return [job for job in jobs if not is_done(job)]
 
 
-def kept_curve(run: Path, step: int, distribution: str) -> LengthCurve | None:
+def kept_curve(place: Path, step: int, distribution: str) -> LengthCurve | None:
     """What was measured of a checkpoint; None if nothing was, or the file is damaged."""
-    path = curve_path(run, step, distribution)
+    path = curve_path(place, step, distribution)
     if not path.exists():
         return None
     try:
@@ -134,8 +143,8 @@ def kept_curve(run: Path, step: int, distribution: str) -> LengthCurve | None:
         return None
 
 
-def _scores(run: Path, step: int, distribution: str) -> Mapping[int, Kept]:
-    curve = kept_curve(run, step, distribution)
+def _scores(place: Path, step: int, distribution: str) -> Mapping[int, Kept]:
+    curve = kept_curve(place, step, distribution)
     return {} if curve is None else curve.scores
 
 
@@ -153,9 +162,9 @@ def enough(score: Kept | None, wanted: Measurement) -> bool:
     )
 
 
-def _uncounted(run: Path, step: int, lengths: Sequence[int]) -> tuple[int, ...]:
+def _uncounted(place: Path, step: int, lengths: Sequence[int]) -> tuple[int, ...]:
     try:
-        kept = load_shares(run) if lengths else KeptShares()
+        kept = load_shares(place) if lengths else KeptShares()
     except UserError:
         kept = KeptShares()
     whole = kept.step == step and SHARPEST in kept.shares  # files of older versions have less

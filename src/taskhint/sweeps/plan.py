@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from taskhint.recipes.recipe import Recipe
+from taskhint.runs.curve import PLAIN
 from taskhint.sweeps.jobs import Job, Measurement
 from taskhint.system.errors import UserError
 from taskhint.system.files import json_bytes, parse_json, read_bytes, read_json, write_atomically
@@ -25,35 +26,42 @@ LARGEST = 1 << 28  # bytes: some million runs
 
 @dataclass(frozen=True)
 class Planned(Settings):
-    """Runs of which the same is measured: updates by directory."""
+    """Runs of which the same is measured with the same precision: updates by directory."""
 
     measurements: tuple[Measurement, ...]
     mechanisms: tuple[int, ...]
     runs: dict[str, int] = field(default_factory=dict)
+    precision: str = PLAIN
 
 
 @dataclass(frozen=True)
 class Plan(Settings):
     groups: tuple[Planned, ...] = ()
 
-    def merged(self, jobs: Sequence[Job]) -> Plan:
-        """With these jobs; what a run was asked for before gives way."""
-        new: dict[tuple[tuple[Measurement, ...], tuple[int, ...]], dict[str, int]] = {}
+    def merged(self, jobs: Sequence[Job], precision: str) -> Plan:
+        """With these jobs; what a run was asked for before with that precision gives way."""
+        new: dict[tuple[tuple[Measurement, ...], tuple[int, ...], str], dict[str, int]] = {}
         for job in jobs:
-            runs = new.setdefault((job.measurements, job.mechanisms), {})
+            runs = new.setdefault((job.measurements, job.mechanisms, precision), {})
             runs[job.out] = job.recipe.steps
         outs = {job.out for job in jobs}
         for group in self.groups:
-            kept = {out: steps for out, steps in group.runs.items() if out not in outs}
-            runs = new.setdefault((group.measurements, group.mechanisms), {})
+            gone = outs if group.precision == precision else ()
+            kept = {out: steps for out, steps in group.runs.items() if out not in gone}
+            runs = new.setdefault((group.measurements, group.mechanisms, group.precision), {})
             runs |= kept
-        return Plan(tuple(Planned(*asked, runs=runs) for asked, runs in new.items() if runs))
+        groups = (
+            Planned(measurements, mechanisms, runs, measured)
+            for (measurements, mechanisms, measured), runs in new.items()
+            if runs
+        )
+        return Plan(tuple(groups))
 
 
-def write_plan(root: Path, jobs: Sequence[Job]) -> None:
+def write_plan(root: Path, jobs: Sequence[Job], precision: str = PLAIN) -> None:
     with one_at_a_time(root):
         before = read_plan(root) if (root / PLAN).exists() else Plan()
-        after = before.merged(jobs)
+        after = before.merged(jobs, precision)
         if after != before:
             write_atomically(root / PLAN, json_bytes(to_json(after)))
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import Literal, NamedTuple
 
-from taskhint.runs.curve import curve_path
+from taskhint.runs.curve import curve_path, measured_in
 from taskhint.sweeps.jobs import done
 from taskhint.sweeps.plan import Planned, read_plan
 from taskhint.sweeps.work import FAILED
@@ -116,7 +116,8 @@ def _unmeasured(root: Path, group: Planned) -> Iterator[str]:
     """Runs without a result: one look at the file system for each."""
     for one in group.measurements[:1]:
         for out, steps in group.runs.items():
-            if not curve_path(root / out, steps, one.distribution).exists():
+            place = measured_in(root / out, group.precision)
+            if not curve_path(place, steps, one.distribution).exists():
                 yield out
 
 
@@ -125,7 +126,7 @@ def _look_at(
 ) -> Iterator[tuple[RunStatus, Watched]]:
     for out, steps in group.runs.items():
         path = root / out
-        if done(path, steps, group.measurements, group.mechanisms, glance):
+        if done(path, steps, group.measurements, group.mechanisms, glance, group.precision):
             yield RunStatus(out, "done", steps, steps, _seconds(path, steps)), NOBODYS
             continue
         lease, step = leases.get(out) or _watched(path), _newest_step(path)
@@ -140,10 +141,10 @@ class Counted(NamedTuple):
     edit_distance: float | None
 
 
-def glance(run: Path, step: int, distribution: str) -> dict[int, Counted]:
+def glance(place: Path, step: int, distribution: str) -> dict[int, Counted]:
     """The scores in a file, unchecked: ten thousand are read in seconds."""
     try:
-        lengths = read_json(curve_path(run, step, distribution))["lengths"]
+        lengths = read_json(curve_path(place, step, distribution))["lengths"]
         return {
             int(n): Counted(one["examples"], one.get("edit_distance"))
             for n, one in lengths.items()

@@ -65,6 +65,7 @@ class Swept:
             {
                 "recipe": one.label,
                 "distribution": one.distribution,
+                "precision": one.precision,
                 "length": length,
                 "accuracy": point.accuracy.mean,
                 "low": point.accuracy.interval.low,
@@ -212,8 +213,9 @@ def _check_gpus(device: str, gpus_per_run: float | None) -> None:
 def conduct(jobs: Sequence[Job], root: Path, executor: Executor, title: str) -> Iterator[Outcome]:
     """Run what is not done yet. What fails is told at once, and yielded like everything else."""
     check_places(root, jobs)
-    write_plan(root, jobs)
-    todo = undone(jobs, root)
+    precision = executor.at.precision
+    write_plan(root, jobs, precision)
+    todo = undone(jobs, root, precision)
     if todo:
         yield from outcomes_told(executor.run(todo, root, title))
 
@@ -234,14 +236,16 @@ def summary(root: Path) -> Swept:
 
 
 def asked_for(results: Iterable[Result], plan: Plan, root: Path) -> Iterator[Result]:
-    """Results with the test distributions and lengths of the plan alone; a run that is not in it
-    with those of all others.
+    """Results with the test distributions and lengths of the plan alone; a run that is not in it,
+    or was measured with another precision, with those of all others.
     """
-    by_run = {root / out: one.measurements for one in plan.groups for out in one.runs}
+    by_run = {
+        (root / out, one.precision): one.measurements for one in plan.groups for out in one.runs
+    }
     of_all = tuple(one for group in plan.groups for one in group.measurements)
     for result in results:
         lengths: dict[str, set[int]] = {}
-        for one in by_run.get(result.path, of_all):
+        for one in by_run.get((result.path, result.precision), of_all):
             lengths.setdefault(one.distribution, set()).update(one.lengths)
         curves = {
             name: replace(curve, scores={n: s for n, s in curve.scores.items() if n in wanted})

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from taskhint.runs.curve import LengthCurve, save_curve
+from taskhint.runs.curve import LengthCurve, measured_in, save_curve
 from taskhint.sweeps.jobs import Job, Outcome, kept_curve, missing
 from taskhint.system.devices import Compute
 from taskhint.system.errors import DivergedError, Interrupted, MachineError, UserError
@@ -101,7 +101,7 @@ def _train_and_measure(
     from taskhint.evaluation.exact import evaluate
     from taskhint.training.loop import train
 
-    left = missing(job, root)
+    left = missing(job, root, at.precision)
     if left.measurements or left.mechanisms or not (job.measurements or job.mechanisms):
         path, where = root / job.out, (at.device, at.precision)
         run = train(job.recipe, path, report=report, device=at.device, precision=at.precision)
@@ -115,7 +115,8 @@ def _train_and_measure(
             # Files are the same wherever the sweep's directory is mounted.
             save_curve(run.path, replace(curve, run=job.out))
     names = dict.fromkeys(one.distribution for one in job.measurements)
-    found = (kept_curve(root / job.out, job.recipe.steps, name) for name in names)
+    place = measured_in(root / job.out, at.precision)
+    found = (kept_curve(place, job.recipe.steps, name) for name in names)
     return tuple(curve for curve in found if curve is not None)
 
 
