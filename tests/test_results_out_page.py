@@ -31,11 +31,12 @@ def test_the_page_can_be_followed(
             assert "model.width  length" in capfd.readouterr().out
         for line in text.splitlines() if language == "bash" else ():
             name, *words = line.split()
-            small = SMALL.split() if words[0] == "train" else []
+            small = SMALL.split() if words[0] in ("train", "sweep") else []
             assert name == "taskhint" and main([*words, *small]) == 0, line
     assert "WARNING" not in capfd.readouterr().err
     assert Path("table.parquet").read_bytes().startswith(b"PAR1")
     assert list(Path("runs/tracked/tensorboard").iterdir())
+    assert len(list(Path("sweeps/depth").glob("*/seed-*/tensorboard/*"))) == 4
     first, second, *_ = Path("runs/noted/notes.txt").read_text().splitlines()
     assert first == "sort/tempered from step 0" and second.startswith("0 {'loss/sort': ")
 

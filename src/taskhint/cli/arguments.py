@@ -68,6 +68,15 @@ def add_device(parser: Parser) -> None:
     )
 
 
+def add_track(parser: Parser) -> None:
+    parser.add_argument(
+        "--track",
+        metavar="NAME",
+        help="show the metrics in trackio, wandb, tensorboard or a tracker of your own; a tracker "
+        "that fails changes nothing: the run's files have everything",
+    )
+
+
 def use_threads(options: argparse.Namespace) -> None:
     if options.threads is not None:
         import torch

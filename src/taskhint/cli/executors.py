@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from taskhint.cli.arguments import Parser, add_device
+from taskhint.cli.arguments import Parser, add_device, add_track
 from taskhint.system.errors import UserError
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def add_executor(parser: Parser) -> None:
         metavar="X",
         help="as in 0.25 for four runs on each GPU; 0 for none (default: 1 where there are GPUs)",
     )
+    add_track(parser)
     add_device(parser)
 
 
@@ -46,7 +47,7 @@ def chosen_executor(options: argparse.Namespace) -> Executor:
     from taskhint.sweeps.sweep import executor_for
 
     gpus, device, precision = options.gpus_per_run, options.device, options.precision
-    return executor_for(options.on, options.address, gpus, device, precision)
+    return executor_for(options.on, options.address, gpus, device, precision, options.track)
 
 
 def tell(outcomes: Iterable[Outcome]) -> UserError | None:

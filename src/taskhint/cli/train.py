@@ -13,6 +13,7 @@ from taskhint.cli.arguments import (
     add_device,
     add_scale,
     add_threads,
+    add_track,
     known_scale,
     use_threads,
     whole,
@@ -31,10 +32,6 @@ FROM = (
     "start from the newest checkpoint of this run (weights, optimiser state and step) and go on "
     "to --steps under this recipe's schedule; the recipe may differ in steps, warm-up and "
     "learning rate alone; recorded in recipe.json as origin"
-)
-TRACK = (
-    "show the metrics in trackio, wandb, tensorboard or a tracker of your own; a tracker that "
-    "fails changes nothing: the run's files have everything"
 )
 
 
@@ -68,7 +65,7 @@ def add_arguments(parser: Parser) -> None:
         help="change any part of the recipe (repeatable; checked when all are set)",
     )
     parser.add_argument("--from", dest="origin", metavar="RUN", help=FROM)
-    parser.add_argument("--track", metavar="NAME", help=TRACK)
+    add_track(parser)
     add_threads(parser)
     add_device(parser)
 

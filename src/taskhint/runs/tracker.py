@@ -7,6 +7,7 @@ reads what the training has written: it can neither change nor stop nor slow a t
 from __future__ import annotations
 
 import os
+import re
 from abc import abstractmethod
 from dataclasses import dataclass
 from importlib import import_module
@@ -15,6 +16,7 @@ from typing import Any, ClassVar
 
 from taskhint.system.errors import UserError, warn
 from taskhint.system.extras import installed
+from taskhint.system.plugins import FILE, imported_sources
 from taskhint.system.settings import Family, conform
 
 PROJECT = "taskhint"
@@ -35,7 +37,9 @@ class TrackedRun:
 
     @property
     def name(self) -> str:
-        return self.path.name
+        """The end of the path that says something: `plain-seed-3` of plain/seed-3."""
+        name, above = self.path.name, self.path.parent.name
+        return f"{above}-{name}" if re.fullmatch(r"seed-\d+", name) and above else name
 
 
 class Tracker(Family):
@@ -148,6 +152,13 @@ def find_tracker(given: Tracker | str) -> Tracker:
             "to import it: put it into a file or module of its own"
         )
     return tracker
+
+
+def sources_for(tracker: Tracker | None) -> list[str]:
+    """What another process has to import: what this one imported, and where the tracker stands."""
+    home = type(tracker).__module__
+    known = tracker is None or home.startswith(("taskhint.", FILE))  # ours, or of such a file
+    return [*imported_sources(), *([] if known else [home])]
 
 
 def can_start(tracker: Tracker) -> bool:

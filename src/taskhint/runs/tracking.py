@@ -22,10 +22,10 @@ from typing import Any
 
 from taskhint.recipes.recipe import Recipe
 from taskhint.runs.metrics import METRICS, Metrics
-from taskhint.runs.tracker import TrackedRun, Tracker, can_start
+from taskhint.runs.tracker import TrackedRun, Tracker, can_start, sources_for
 from taskhint.system.dotted import flat_settings
 from taskhint.system.errors import warn
-from taskhint.system.plugins import FILE, import_all, imported_sources
+from taskhint.system.plugins import import_all
 from taskhint.system.settings import conform, to_json
 
 PATIENCE = 10.0  # seconds that a training waits for its tracker at the end
@@ -57,13 +57,11 @@ def _id(path: Path, recipe: Recipe) -> str:
 
 
 def _started(tracker: Tracker, run: TrackedRun, offset: int) -> subprocess.Popen[bytes] | None:
-    home = type(tracker).__module__
-    known = home.startswith(("taskhint.", FILE))  # ours, or of an imported file
     order = {
         "tracker": to_json(tracker),
         "run": {**asdict(run), "path": str(run.path)},
         "offset": offset,
-        "imports": [*imported_sources(), *([] if known else [home])],
+        "imports": sources_for(tracker),
     }
     where = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
     try:

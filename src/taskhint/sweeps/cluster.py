@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from taskhint.runs.tracker import Tracker
 from taskhint.sweeps.collecting import collect, raise_if_stopped
 from taskhint.sweeps.greeting import answers
 from taskhint.sweeps.jobs import Job, Outcome
@@ -40,12 +41,13 @@ class RayCluster:
     address: str | None = None
     gpus_per_run: float | None = None
     at: Compute = ANYWHERE
+    track: Tracker | None = None
 
     def run(self, jobs: Sequence[Job], root: Path, title: str) -> Iterator[Outcome]:
         ray = connected(self.address)
         try:
             gpus = self.gpus(ray)
-            told = order(root.resolve(), gpus, self.at)
+            told = order(root.resolve(), gpus, self.at, self.track)
             task = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=RETRIES)(work)
             with Stop() as stop, Progress(len(jobs), title, unit="run") as progress:
                 backend = _Tasks(ray, task, ray.put(told), set())

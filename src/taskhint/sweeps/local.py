@@ -18,13 +18,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from taskhint.runs.tracker import Tracker, find_tracker, sources_for
 from taskhint.sweeps.collecting import collect, raise_if_stopped
 from taskhint.sweeps.jobs import Job, Outcome
 from taskhint.sweeps.work import ANYWHERE, Answer, do, single_threaded
 from taskhint.system.devices import Compute
 from taskhint.system.errors import MachineError
-from taskhint.system.plugins import import_all, imported_sources
+from taskhint.system.plugins import import_all
 from taskhint.system.progress import Progress
+from taskhint.system.settings import to_json
 from taskhint.system.signals import Stop, ask_to_stop
 
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
@@ -32,6 +34,7 @@ _VISIBLE = "CUDA_VISIBLE_DEVICES"
 _counts: Any = None
 _stop_all: Any = None
 _at = ANYWHERE
+_track: Tracker | None = None
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,7 @@ class LocalPool:
 
     gpus_per_run: float | None = None
     at: Compute = ANYWHERE
+    track: Tracker | None = None
 
     def run(self, jobs: Sequence[Job], root: Path, title: str) -> Iterator[Outcome]:
         context = multiprocessing.get_context("spawn")
@@ -57,7 +61,14 @@ class LocalPool:
             min(len(jobs), len(slots)),
             mp_context=context,
             initializer=_start_worker,
-            initargs=(counts, stop_all, places, imported_sources(), self.of_a_worker()),
+            initargs=(
+                counts,
+                stop_all,
+                places,
+                sources_for(self.track),
+                self.of_a_worker(),
+                to_json(self.track),
+            ),
         )
         total = sum(job.recipe.steps for job in jobs)
         with Stop() as stop, Progress(total, title) as progress, _watching(counts, progress):
@@ -161,7 +172,7 @@ def _watch(counts: Any, progress: Progress, stop: threading.Event) -> None:
 
 
 def _start_worker(
-    counts: Any, stop_all: Any, places: Any, sources: Sequence[str], at: Compute
+    counts: Any, stop_all: Any, places: Any, sources: Sequence[str], at: Compute, track: Any
 ) -> None:
     """What jobs are made of is imported before the first job arrives."""
     gpu = places.get()
@@ -169,8 +180,9 @@ def _start_worker(
         os.environ[_VISIBLE] = gpu  # before anything asks for GPUs
     import_all(sources)
 
-    global _counts, _stop_all, _at
+    global _counts, _stop_all, _at, _track
     _counts, _stop_all, _at = counts, stop_all, at
+    _track = None if track is None else find_tracker(track)
     single_threaded()
     threading.Thread(target=_mind_parent, daemon=True).start()
 
@@ -196,7 +208,7 @@ def _run_job(number: int, job: Job, root: Path) -> Answer:
             last = time.monotonic()
             _counts.put((number, step))
 
-    answer = Answer("stopped") if _stop_all.is_set() else do(job, root, report, _at)
+    answer = Answer("stopped") if _stop_all.is_set() else do(job, root, report, _at, _track)
     if answer.state == "stopped" or _stop_all.is_set():
         os._exit(0)  # the pool would hand this process another job
     if answer.state != "busy":

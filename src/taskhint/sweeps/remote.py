@@ -18,18 +18,20 @@ from pathlib import Path
 from typing import Any
 
 import taskhint
+from taskhint.runs.tracker import Tracker, find_tracker, sources_for
 from taskhint.sweeps.jobs import Job
 from taskhint.sweeps.plan import read_token, shared_token
 from taskhint.sweeps.work import ANYWHERE, Answer, do, single_threaded
 from taskhint.system.devices import Compute, compute
 from taskhint.system.errors import UserError
 from taskhint.system.files import write_atomically
-from taskhint.system.plugins import import_source, imported_sources
+from taskhint.system.plugins import import_source
+from taskhint.system.settings import to_json
 
 
-def order(root: Path, gpus: float, at: Compute = ANYWHERE) -> str:
+def order(root: Path, gpus: float, at: Compute = ANYWHERE, track: Tracker | None = None) -> str:
     """What all workers of a sweep are told."""
-    sources = imported_sources()
+    sources = sources_for(track)
     files = [[Path(one).name, Path(one).read_text()] for one in sources if one.endswith(".py")]
     return json.dumps(
         {
@@ -41,6 +43,7 @@ def order(root: Path, gpus: float, at: Compute = ANYWHERE) -> str:
             "gpus": gpus,
             "device": at.device,
             "precision": at.precision,
+            "track": to_json(track),
         }
     )
 
@@ -65,7 +68,8 @@ def work(given: str, job: str) -> str:
         return json.dumps(Answer("unfit", error=str(error), exit_code=error.exit_code).to_json())
     try:
         at = Compute(told["device"], told["precision"])
-        answer = do(Job.from_json(json.loads(job)), root, at=at)
+        track = None if told["track"] is None else find_tracker(told["track"])
+        answer = do(Job.from_json(json.loads(job)), root, at=at, track=track)
     except UserError as error:
         answer = Answer("failed", error=str(error), exit_code=error.exit_code)
     return json.dumps(answer.to_json())

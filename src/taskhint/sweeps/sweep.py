@@ -27,6 +27,7 @@ from taskhint.recipes.recipe import Recipe
 from taskhint.report.figures import curves_figure
 from taskhint.report.page import write_report
 from taskhint.runs.curve import data_frames
+from taskhint.runs.tracker import Tracker, can_start, find_tracker
 from taskhint.sweeps.collecting import outcomes_told
 from taskhint.sweeps.grid import jobs_of, points
 from taskhint.sweeps.jobs import Executor, Job, Measurement, Outcome, undone
@@ -98,11 +99,13 @@ def sweep(
     gpus_per_run: float | None = None,
     device: str = "auto",
     precision: str = "float32",
+    track: Tracker | str | None = None,
 ) -> Swept:
     """Train every recipe with every combination of the grid's settings and every seed, measure
     accuracy by length, and write table, figure and report into the directory.
 
-    `on` is local, ray, or an executor of one's own; then the four after it do not count.
+    `track` shows every training as `train` does. `on` is local, ray, or an executor of one's own;
+    then the five after it do not count.
     """
     need("matplotlib", "a sweep")
     from taskhint.evaluation.versions import warn_of_versions
@@ -110,7 +113,7 @@ def sweep(
     root = as_path(out, "the sweep's directory")
     executor = on
     if isinstance(executor, str):
-        executor = executor_for(executor, address, gpus_per_run, device, precision)
+        executor = executor_for(executor, address, gpus_per_run, device, precision, track)
     jobs = jobs_for(
         named(recipes), grid or {}, seeds, lengths, examples, distributions, edit_distance
     )
@@ -178,6 +181,7 @@ def executor_for(
     gpus_per_run: float | None = None,
     device: str = "auto",
     precision: str = "float32",
+    track: Tracker | str | None = None,
 ) -> Executor:
     """Where runs are trained: `local` or `ray`. What cannot be had is refused here."""
     if on not in PLACES:
@@ -188,19 +192,22 @@ def executor_for(
             raise UserError(f"--gpus-per-run {gpus_per_run:g} is not in 0..1")
     check_names(device, precision)
     _check_gpus(device, gpus_per_run)
+    at, tracker = Compute(device, precision), None if track is None else find_tracker(track)
     if on == "local":
         if address is not None:
             raise UserError("--address is for --on ray")
         from taskhint.sweeps.local import LocalPool
 
         compute("cpu" if gpus_per_run == 0 else device, precision)
-        return LocalPool(gpus_per_run, Compute(device, precision))
+        if tracker is not None and not can_start(tracker):  # said once, not by every run
+            tracker = None
+        return LocalPool(gpus_per_run, at, tracker)
     from taskhint.sweeps.cluster import RayCluster, check_answers
 
     if ":" in device:
         raise UserError(f"--device {device} is for --on local; Ray chooses the GPU of a run")
     check_answers(address)  # before anything is written
-    return RayCluster(address, gpus_per_run, Compute(device, precision))
+    return RayCluster(address, gpus_per_run, at, tracker)
 
 
 def _check_gpus(device: str, gpus_per_run: float | None) -> None:

@@ -18,6 +18,7 @@ from taskhint.system.lease import Busy, Lease
 from taskhint.system.memory import memory_errors
 
 if TYPE_CHECKING:
+    from taskhint.runs.tracker import Tracker
     from taskhint.training.loop import Report
 
 FAILED = ".failed.json"
@@ -53,11 +54,17 @@ class Answer:
         return cls(data["state"], tuple(curves), data["error"], data["exit_code"])
 
 
-def do(job: Job, root: Path, report: Report | None = None, at: Compute = ANYWHERE) -> Answer:
+def do(
+    job: Job,
+    root: Path,
+    report: Report | None = None,
+    at: Compute = ANYWHERE,
+    track: Tracker | None = None,
+) -> Answer:
     """Train and measure, unless another worker does; what fails is noted in the run directory."""
     try:
         with Lease(root / job.out):
-            answer = _tried(job, root, report, at)
+            answer = _tried(job, root, report, at, track)
             _note(root / job.out / FAILED, answer)
             return answer
     except Busy as holder:
@@ -66,10 +73,12 @@ def do(job: Job, root: Path, report: Report | None = None, at: Compute = ANYWHER
         return _failure(error)
 
 
-def _tried(job: Job, root: Path, report: Report | None, at: Compute) -> Answer:
+def _tried(
+    job: Job, root: Path, report: Report | None, at: Compute, track: Tracker | None
+) -> Answer:
     try:
         with memory_errors():
-            return Answer("done", _train_and_measure(job, root, report, at))
+            return Answer("done", _train_and_measure(job, root, report, at, track))
     except Interrupted:
         return Answer("stopped")
     except UserError as error:
@@ -95,7 +104,7 @@ def _note(path: Path, answer: Answer) -> None:
 
 
 def _train_and_measure(
-    job: Job, root: Path, report: Report | None, at: Compute
+    job: Job, root: Path, report: Report | None, at: Compute, track: Tracker | None
 ) -> tuple[LengthCurve, ...]:
     """Only what is missing: a job is given again when a worker has died or another had it."""
     from taskhint.evaluation.exact import evaluate
@@ -104,7 +113,8 @@ def _train_and_measure(
     left = missing(job, root, at.precision)
     if left.measurements or left.mechanisms or not (job.measurements or job.mechanisms):
         path, where = root / job.out, (at.device, at.precision)
-        run = train(job.recipe, path, report=report, device=at.device, precision=at.precision)
+        device, precision = where
+        run = train(job.recipe, path, False, report, device, precision, track)
         if left.mechanisms:
             from taskhint.probe.mechanisms import keep_mechanisms
 
