@@ -101,7 +101,7 @@ def own_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def own(own_file: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, type[Any]]:
     """The classes of the file by their kind."""
-    monkeypatch.setattr(tracking, "PATIENCE", 300.0)  # however busy the machine
+    monkeypatch.setattr(th.Tracker, "patience", 300.0)  # however busy the machine
     import_source(str(own_file))
     return th.Tracker.kinds()
 
@@ -169,7 +169,7 @@ def test_a_tracker_that_fails_changes_nothing(
         if done == 10:  # the training goes on although it has failed
             wait_for(out / ("told.jsonl" if at == "finish" else "failing"))
             if how == "hang":
-                monkeypatch.setattr(tracking, "PATIENCE", 5.0 if at == "finish" else 0.5)
+                monkeypatch.setattr(th.Tracker, "patience", 5.0 if at == "finish" else 0.5)
 
     th.train(RECIPE, out, report=report, track=own["test-fails"](how=how, at=at))
     assert essential(out) == essential(untracked)

@@ -29,6 +29,7 @@ import taskhint as th
 @dataclass
 class Notes(th.Tracker):
     kind: ClassVar[str] = "test-sweep-notes"
+    patience: ClassVar[float] = 300.0  # however busy the machine
     crash: bool = False
 
     def note(self, **values):

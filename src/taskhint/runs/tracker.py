@@ -45,12 +45,14 @@ class TrackedRun:
 class Tracker(Family):
     """Derive, decorate with @dataclass, name a `kind`; then `--track KIND` uses it.
 
-    `needs` is the package that it imports, in `start` at the earliest.
+    `needs` is the package that it imports, in `start` at the earliest; `patience` the seconds that
+    a training waits for it at the end.
     """
 
     family: ClassVar[str] = "tracker"
     label: ClassVar[str] = "track"
     needs: ClassVar[str] = ""
+    patience: ClassVar[float] = 10.0
 
     @abstractmethod
     def start(self, run: TrackedRun) -> None:

@@ -28,7 +28,6 @@ from taskhint.system.errors import warn
 from taskhint.system.plugins import import_all
 from taskhint.system.settings import conform, to_json
 
-PATIENCE = 10.0  # seconds that a training waits for its tracker at the end
 LONGEST = 60  # seconds that a tracker lives on when its training was killed
 _POLL = 0.5
 _TOLD = 1  # exit code of a tracker's process that has said itself what went wrong
@@ -48,7 +47,7 @@ def tracking(
         yield
     finally:
         if process is not None:
-            _end(process, tracker.kind)
+            _end(process, tracker)
 
 
 def _id(path: Path, recipe: Recipe) -> str:
@@ -82,23 +81,23 @@ def _started(tracker: Tracker, run: TrackedRun, offset: int) -> subprocess.Popen
     return process
 
 
-def _end(process: subprocess.Popen[bytes], kind: str) -> None:
+def _end(process: subprocess.Popen[bytes], tracker: Tracker) -> None:
     with suppress(OSError):
         assert process.stdin is not None
         process.stdin.close()
     try:
-        code = process.wait(PATIENCE)
+        code = process.wait(tracker.patience)
     except subprocess.TimeoutExpired:
         with suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         warn(
-            f"tracker {kind!r} was not done {PATIENCE:g} s after the training and was stopped; "
-            f"{METRICS} has everything"
+            f"tracker {tracker.kind!r} was not done {tracker.patience:g} s after the training and "
+            f"was stopped; {METRICS} has everything"
         )
         return
     if code not in (0, _TOLD):
-        warn(f"tracker {kind!r} ended with exit code {code}; {METRICS} has everything")
+        warn(f"tracker {tracker.kind!r} ended with exit code {code}; {METRICS} has everything")
 
 
 def _main() -> int:
