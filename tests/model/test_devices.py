@@ -5,6 +5,7 @@ device, whose tensors have no values, under a mode that fails where two devices 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 import taskhint
+from taskhint import cli
 from taskhint.cli import main
 from taskhint.construct import construct
 from taskhint.data.batch import Batch, make_batch
@@ -252,6 +254,7 @@ COMMANDS = {
     "evaluate": "{run} --lengths 3 --no-save",
     "probe": "{run} --out {out}",
     "solve": "{run} 3 1 2",
+    "explore": "{run} --no-open",
 }
 
 
@@ -274,6 +277,23 @@ def test_what_is_not_there_is_refused_in_one_line(
     assert len(told) == 1
     assert BAD[bad] in told[0]
     assert not out.exists()
+
+
+def test_every_command_that_computes_has_the_same_options() -> None:
+    """Those that docs/clusters.md names, with the same words about them."""
+    page = (Path(__file__).parents[2] / "docs" / "clusters.md").read_text()
+    (sentence,) = re.findall(r"^(.*) take `--device` and `--precision`\.$", page, re.MULTILINE)
+    about = {}
+    for name in cli.COMMANDS:
+        parser = cli._command_parser(name)
+        actions = {word: one for one in parser._actions for word in one.option_strings}
+        if "--device" in actions:
+            about[name] = [
+                (one.help, one.default, one.metavar)
+                for one in (actions["--device"], actions["--precision"])
+            ]
+    assert sorted(about) == sorted(re.findall(r"`(\w+)`", sentence))
+    assert all(words == about["train"] for words in about.values())
 
 
 def test_a_constructed_model_keeps_its_own_precision(tmp_path: Path) -> None:
