@@ -34,7 +34,7 @@ export function briefly(value) {
 
 // A softmax reaches 1 only by rounding: what would read 100.0 is never said to be all.
 export function percent(share) {
-  return share > 0.9995 ? "> 99.9 %" : `${(100 * share).toFixed(1)} %`;
+  return share > 0.9995 ? "> 99.9\u00a0%" : `${(100 * share).toFixed(1)}\u00a0%`;
 }
 
 export function colour(name) {
