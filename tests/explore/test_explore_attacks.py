@@ -209,6 +209,8 @@ def test_ctrl_c_ends_it_in_good_order(models: Models) -> None:
 def test_ctrl_c_ends_it_with_connections_open_and_requests_waiting(models: Models) -> None:
     with serving(models.paths[1:2]) as running, ExitStack() as stack:
         silent = [stack.enter_context(connected(running, part)) for part in halves(running)]
+        answer = httpx.get(running.address, timeout=60, trust_env=False)
+        assert answer.status_code == 200  # by now it has read what came before
         running.process.send_signal(signal.SIGINT)
         out, err = running.process.communicate(timeout=60)
         assert (running.process.returncode, out.splitlines()[-1], err) == (0, "ended", "")
