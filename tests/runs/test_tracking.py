@@ -344,7 +344,10 @@ def test_libraries_with_the_calls_of_wandb(
 
 
 @pytest.mark.usefixtures("own")
-def test_tensorboard_shows_what_the_file_has(out: Path, untracked: Path) -> None:
+def test_tensorboard_shows_what_the_file_has(
+    out: Path, untracked: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("taskhint.system.signals.PATIENCE", 600.0)  # its start can take long
     reading: Any = import_module("tensorboard.backend.event_processing.event_accumulator")
 
     def stop(done: int, loss: float) -> None:  # noqa: ARG001
