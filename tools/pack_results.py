@@ -36,7 +36,8 @@ def main() -> None:
 
 def pack(runs: Path, out: Path) -> list[Path]:
     """The files that were written."""
-    there = find_results(out) if any(out.glob(f"*{PACKED}")) else []
+    packed_here = any(out.glob(f"*{PACKED}"))
+    there = [one for one in find_results(out) if one.path.parent == out] if packed_here else []
     names = {result.family: result.path.name.removesuffix(PACKED) for result in there}
     families: dict[str, list[Result]] = {}
     for result in [*there, *(one for one in find_results(runs) if not one.empty)]:

@@ -11,7 +11,6 @@ from taskhint.experiments.paper.sort import TEMPERED
 from taskhint.experiments.quantity import ACCURACY
 from taskhint.model.softmax import Constant, LogInput
 from taskhint.recipes import find_recipe
-from taskhint.recipes.optimisers import Muon
 from taskhint.recipes.recipe import Recipe, Scale
 from taskhint.recipes.sort import RICH
 from taskhint.tasks import Mixture, Sort
@@ -40,13 +39,7 @@ BEST = Arm(
 BEST_HALF = half("sort/best, half the updates", "")
 LEFT_OUT = (
     half("attention not tempered", "-not-tempered", temperature=Constant()),
-    half(
-        "not tempered, no weight decay",
-        "-not-tempered-no-decay",
-        temperature=Constant(),
-        optimiser=Muon(weight_decay=0.0),
-    ),
-    half("queries and keys of any size", "-no-qk-norm", qk_norm=False),
+    half("no QK-norm", "-no-qk-norm", qk_norm=False),
     half("no dense sequences", "-no-dense", task=inputs(0.4)),
     half("the paper's 10% repeats", "-paper-repeats", task=inputs(0.1, pool="half")),
 )
