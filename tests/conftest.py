@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +25,8 @@ from taskhint.training.loop import train
 if "PYTEST_XDIST_WORKER" in os.environ:  # as many processes as cores, so a thread each
     os.environ["OMP_NUM_THREADS"] = "1"
 torch.set_num_threads(1 if "PYTEST_XDIST_WORKER" in os.environ else 2)
+# A shell's background jobs ignore Ctrl-C, and so would every process that a test starts and stops.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ["HF_HUB_OFFLINE"] = "1"  # no test looks for a model anywhere but on the disk
 
 
