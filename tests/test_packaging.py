@@ -35,6 +35,7 @@ NEED_PACKAGES = {
     "taskhint.ecosystem.configuration_taskhint",
     "taskhint.ecosystem.lens",
     "taskhint.ecosystem.modeling_taskhint",
+    "taskhint.explore.connections",
     "taskhint.explore.guard",
     "taskhint.explore.saved",
     "taskhint.explore.serve",

@@ -29,7 +29,7 @@ REPRODUCED = ROOT / "results" / "reproduce"
 LINES = {
     ("sort-best", BEST): "sort/best",
     ("tempered", D_TEMPERED): "tempered attention alone",
-    ("plain-at-its-best", NO_DECAY): "plain training, no weight decay",
+    ("weight-decay", NO_DECAY): "plain training, no weight decay",
     ("tempered", D_STANDARD): "plain training, weight decay 0.1",
 }
 LOSSES = {"hint-muon": "constant attention", "hint-tempered": "tempered attention"}

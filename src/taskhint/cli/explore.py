@@ -41,22 +41,25 @@ def add_arguments(parser: Parser) -> None:
         help='an intervention to save too, as "knock-out-head block=1 head=0" (repeatable)',
     )
     parser.add_argument(
-        "--save", metavar="FILE.html", help="write one file that needs no server, and end"
+        "--save",
+        dest="page",  # not `save`, which every object has once nnsight is imported
+        metavar="FILE.html",
+        help="write one file that needs no server, and end",
     )
     add_threads(parser)
     add_device(parser)
 
 
 def run(options: argparse.Namespace) -> None:
-    if options.save is not None and Path(options.save).suffix.lower() not in (".html", ".htm"):
-        raise UserError(f"--save {options.save}: the page is HTML; name a file that ends in .html")
+    if options.page is not None and Path(options.page).suffix.lower() not in (".html", ".htm"):
+        raise UserError(f"--save {options.page}: the page is HTML; name a file that ends in .html")
     use_threads(options)
     for package in ("starlette", "uvicorn"):
         need(package, "taskhint explore")
     from taskhint.explore.subject import subjects
 
     models = subjects(options.run_dirs, options.device, options.precision)
-    if options.save is not None:
+    if options.page is not None:
         _save(models, options)
     else:
         _serve(models, options)
@@ -70,9 +73,9 @@ def _save(models: list[Subject], options: argparse.Namespace) -> None:
     if not inputs:
         raise UserError('--save needs --input, as in --input "5 17 43 17"')
     page = saved_page(models, inputs, [parse_edit(text) for text in options.edit])
-    write_atomically(Path(options.save), page.encode())
+    write_atomically(Path(options.page), page.encode())
     what = f"{_count(len(models), 'model')}, {_count(len(inputs), 'input')}"
-    print(f"{options.save}: {what}, {len(page) / 1e6:.1f} MB")
+    print(f"{options.page}: {what}, {len(page) / 1e6:.1f} MB")
 
 
 def _count(number: int, name: str) -> str:

@@ -263,8 +263,11 @@ EXPERIMENTS = (
         ),
     ),
     Experiment(
-        name="plain-at-its-best",
-        question="How far does plain training without weight decay carry, does tempering help?",
+        name="weight-decay",
+        question=(
+            "How far does plain training carry without weight decay, and does tempering "
+            "help beyond that?"
+        ),
         arms=(STANDARD, NO_DECAY, TEMPERED),
         panels=(Panel(ACCURACY), *INSIDE),
         lengths=LENGTHS,
