@@ -53,7 +53,7 @@ ROWS = (
     Row("dyck-1", "dyck-1/plain", FIRST),
 )
 
-HOURS = 5  # see docs/field.md
+HOURS = 3  # see docs/field.md
 
 
 def note_of(row: Row) -> str:
