@@ -142,15 +142,18 @@ def figure_of(finding: Finding) -> Figure:
 
 def accuracy_map(finding: Finding, rows: list[Row]) -> Figure:
     """Rows are arms, columns are lengths, a cell is the mean accuracy in percent."""
+    from matplotlib.colors import LinearSegmentedColormap
+
     arms = [(row, arm) for row in rows for arm in row.arms.values()]
     lengths = finding.experiment.lengths
     curves = finding.panels[finding.experiment.panels[0]].curves
+    colours = LinearSegmentedColormap.from_list("accuracy", ("#ffffff", *SHADES))
     figure = new_figure(4.2 + 0.72 * len(lengths), 1.5 + 0.3 * len(arms))
     axes: Any = figure.subplots()
     for y, (_, arm) in enumerate(arms):
         for x, length in enumerate(lengths):
             if length in curves[arm]:
-                _draw_accuracy(axes, x, y, curves[arm][length].mean)
+                _draw_accuracy(axes, x, y, curves[arm][length].mean, colours)
     _without_frame(axes)
     axes.set_xlim(-0.5, len(lengths) - 0.5)
     axes.set_ylim(len(arms) - 0.5, -0.5)
@@ -167,11 +170,10 @@ def accuracy_map(finding: Finding, rows: list[Row]) -> Figure:
     return figure
 
 
-def _draw_accuracy(axes: Any, x: int, y: int, accuracy: float) -> None:
-    from matplotlib.colors import LinearSegmentedColormap
+def _draw_accuracy(axes: Any, x: int, y: int, accuracy: float, colours: Any) -> None:
     from matplotlib.patches import Rectangle
 
-    colour = LinearSegmentedColormap.from_list("accuracy", ("#ffffff", *SHADES))(accuracy)
-    axes.add_patch(Rectangle((x - 0.48, y - 0.45), 0.96, 0.9, lw=0, facecolor=colour))
+    cell = Rectangle((x - 0.48, y - 0.45), 0.96, 0.9, lw=0, facecolor=colours(accuracy))
+    axes.add_patch(cell)
     text = f"{100 * accuracy:.0f}" if accuracy in (0, 1) else f"{100 * accuracy:.1f}"
     axes.text(x, y, text, **_centred("#ffffff" if accuracy > 0.6 else "#1b1b1b", 7.5))

@@ -7,7 +7,7 @@ them. All of it is at pocket scale: the paper has one optimiser and one number o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -37,6 +37,7 @@ AMOUNTS = {
     6.0: (", six times the updates", "-x6"),
 }
 COMPARED_AT = (30, 50, 100)
+FAR = (50, 70, 100)
 INSIDE = tuple(map(Panel, MECHANISMS))
 TEMPERED_HINTED = "sort/successor-tempered"
 FEW = 32  # symbols
@@ -62,6 +63,11 @@ def hinted(label: str, what: str, weight: float = 1.0, turns: int = 1, **changes
 
 
 HINTED = hinted("hint, every second update", "")
+
+
+def _better(lengths: Iterable[int], *pairs: tuple[Arm, Arm]) -> tuple[Better, ...]:
+    """The first arm of every pair against the second, at every length."""
+    return tuple(Better(*pair, length) for pair in pairs for length in lengths)
 
 
 def _variants(name: str, question: str, variants: tuple[Arm, ...]) -> Experiment:
@@ -236,14 +242,11 @@ EXPERIMENTS = (
         arms=(LONG_PLAIN, LONG_HINTED, *LONG_OTHERS),
         panels=(Panel(ACCURACY), *INSIDE),
         lengths=LENGTHS,
-        claims=tuple(
-            Better(better, worse, length)
-            for better, worse in (
-                (LONG_HINTED, LONG_PLAIN),
-                *((LONG_HINTED, other) for other in LONG_OTHERS),
-                *((other, LONG_PLAIN) for other in LONG_OTHERS),
-            )
-            for length in COMPARED_AT
+        claims=_better(
+            COMPARED_AT,
+            (LONG_HINTED, LONG_PLAIN),
+            *((LONG_HINTED, other) for other in LONG_OTHERS),
+            *((other, LONG_PLAIN) for other in LONG_OTHERS),
         ),
     ),
     Experiment(
@@ -252,14 +255,11 @@ EXPERIMENTS = (
         arms=(LONG_PLAIN, LONG_NO_DECAY, LONG_HINTED, LONG_TEMPERED, LONG_BOTH),
         panels=(Panel(ACCURACY), *INSIDE),
         lengths=LENGTHS,
-        claims=tuple(
-            Better(better, worse, length)
-            for better, worse in (
-                (LONG_HINTED, LONG_NO_DECAY),
-                (LONG_NO_DECAY, LONG_PLAIN),
-                (LONG_TEMPERED, LONG_NO_DECAY),
-            )
-            for length in (50, 70, 100)
+        claims=_better(
+            FAR,
+            (LONG_HINTED, LONG_NO_DECAY),
+            (LONG_NO_DECAY, LONG_PLAIN),
+            (LONG_TEMPERED, LONG_NO_DECAY),
         ),
     ),
     Experiment(
@@ -271,11 +271,7 @@ EXPERIMENTS = (
         arms=(STANDARD, NO_DECAY, TEMPERED),
         panels=(Panel(ACCURACY), *INSIDE),
         lengths=LENGTHS,
-        claims=tuple(
-            Better(better, worse, length)
-            for better, worse in ((NO_DECAY, STANDARD), (TEMPERED, NO_DECAY))
-            for length in (50, 70, 100)
-        ),
+        claims=_better(FAR, (NO_DECAY, STANDARD), (TEMPERED, NO_DECAY)),
     ),
     _regime(
         "hint-adam", "Does it help with Adam, the paper's optimiser?", (2.0, 6.0), "-adam", ADAM
